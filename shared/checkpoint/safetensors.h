@@ -1,0 +1,44 @@
+// The safetensors format: an 8-byte little-endian header length, a JSON header of names, dtypes, shapes and offsets,
+// then the bytes of all tensors. Reading checks every length before it is used; writing is atomic (temporary file,
+// fsync, rename), so a file is either the old or the new one, never half.
+// Source of the format: https://github.com/huggingface/safetensors#format
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "shared/result.h"
+#include "shared/tensor/tensor.h"
+
+namespace tutti {
+
+struct NamedTensor {
+  std::string name;
+  Tensor tensor;
+};
+
+struct Checkpoint {
+  std::vector<NamedTensor> tensors;             // in the order of their bytes in the file
+  std::map<std::string, std::string> metadata;  // free text
+
+  // Null where there is no such name.
+  const Tensor* find(const std::string& name) const;
+};
+
+// A tensor to be written; borrowed, dense.
+struct TensorToWrite {
+  std::string name;
+  tutti_tensor tensor;
+};
+
+// Reads all tensors. Errors name the file and what in it is wrong. dtypes: F32 F64 I8 I16 I32 I64 U8 U16 U32 U64; BOOL becomes u8,
+// others are refused.
+Result<Checkpoint> read_safetensors(const std::filesystem::path& path);
+
+// Writes tensors in the given order, each aligned to 8 bytes at least. The same input gives the same bytes.
+Result<void> write_safetensors(const std::filesystem::path& path, const std::vector<TensorToWrite>& tensors,
+                               const std::map<std::string, std::string>& metadata = {});
+
+}  // namespace tutti

@@ -1,0 +1,71 @@
+#include <Eigen/Core>
+
+#include "shared/linalg/gemm.h"
+#include "shared/linalg/gemm_check.h"
+
+namespace tutti {
+namespace {
+
+using Eigen::Dynamic;
+using Eigen::OuterStride;
+
+template <class T>
+using RowMajor = Eigen::Matrix<T, Dynamic, Dynamic, Eigen::RowMajor>;
+template <class T>
+using ColMajor = Eigen::Matrix<T, Dynamic, Dynamic, Eigen::ColMajor>;
+
+// Calls body with an Eigen map of a matrix that has a stride of 1.
+template <class T, class Body>
+void with_map(const Matrix<T>& m, Body body) {
+  using Element = std::remove_const_t<T>;
+  using Rows = std::conditional_t<std::is_const_v<T>, const RowMajor<Element>, RowMajor<Element>>;
+  using Columns = std::conditional_t<std::is_const_v<T>, const ColMajor<Element>, ColMajor<Element>>;
+  if (m.strides[1] == 1 && (m.strides[0] >= m.shape[1] || m.shape[0] == 1))
+    body(Eigen::Map<Rows, 0, OuterStride<>>(m.data, m.shape[0], m.shape[1], OuterStride<>(m.strides[0])));
+  else
+    body(Eigen::Map<Columns, 0, OuterStride<>>(m.data, m.shape[0], m.shape[1], OuterStride<>(m.strides[1])));
+}
+
+template <class T, class A, class B, class C>
+void multiply(T alpha, const A& a, const B& b, T beta, C& c) {
+  if (beta == T(0)) {
+    c.noalias() = alpha * a * b;
+  } else {
+    if (beta != T(1)) c *= beta;
+    c.noalias() += alpha * a * b;
+  }
+}
+
+}  // namespace
+
+template <class T>
+void gemm(T alpha, Matrix<const T> a, Matrix<const T> b, T beta, Matrix<T> c) {
+  check_gemm_shapes(a, b, c);
+  if (!has_unit_stride(c)) throw std::invalid_argument("gemm: the result has no stride of 1");
+  if (c.size() == 0) return;
+  std::vector<T> copy_a, copy_b;
+  a = with_unit_stride(a, copy_a);
+  b = with_unit_stride(b, copy_b);
+  with_map(c, [&](auto map_c) {
+    if (a.shape[1] == 0) {
+      if (beta == T(0)) map_c.setZero(); else map_c *= beta;
+      return;
+    }
+    with_map(a, [&](auto map_a) { with_map(b, [&](auto map_b) { multiply(alpha, map_a, map_b, beta, map_c); }); });
+  });
+}
+
+template <class T>
+void gemm(T alpha, View<const T, 3> a, View<const T, 3> b, T beta, View<T, 3> c) {
+  check_batched_shapes(a, b, c);
+  for (int64_t i = 0; i < c.shape[0]; ++i) gemm<T>(alpha, a[i], b[i], beta, c[i]);
+}
+
+const char* gemm_library() { return "eigen"; }
+
+template void gemm(float, Matrix<const float>, Matrix<const float>, float, Matrix<float>);
+template void gemm(double, Matrix<const double>, Matrix<const double>, double, Matrix<double>);
+template void gemm(float, View<const float, 3>, View<const float, 3>, float, View<float, 3>);
+template void gemm(double, View<const double, 3>, View<const double, 3>, double, View<double, 3>);
+
+}  // namespace tutti

@@ -1,0 +1,71 @@
+#include "shared/parallel/thread_pool.h"
+
+namespace tutti {
+namespace {
+
+thread_local bool inside_body = false;
+
+}  // namespace
+
+ThreadPool::ThreadPool(int threads) {
+  if (threads <= 0) threads = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  workers_.reserve(static_cast<size_t>(threads - 1));
+  for (int i = 1; i < threads; ++i) workers_.emplace_back([this] { serve(); });
+}
+
+ThreadPool::~ThreadPool() {
+  {
+    const std::lock_guard lock(mutex_);
+    stop_ = true;
+  }
+  wake_.notify_all();
+  for (std::thread& worker : workers_) worker.join();
+}
+
+void ThreadPool::Loop::work() {
+  for (int64_t block; (block = next.fetch_add(1, std::memory_order_relaxed)) < blocks;) {
+    const int64_t first = block * grain;
+    body(argument, first, std::min(first + grain, count));
+  }
+}
+
+void ThreadPool::run(int64_t count, int64_t grain, tutti_range_fn body, void* argument) {
+  grain = std::max<int64_t>(grain, 1);
+  std::unique_lock ours(one_loop_, std::defer_lock);
+  if (workers_.empty() || inside_body || count <= grain || !ours.try_lock()) {
+    SerialExecutor().run(count, grain, body, argument);
+    return;
+  }
+  Loop loop{count, grain, (count + grain - 1) / grain, body, argument};
+  {
+    const std::lock_guard lock(mutex_);
+    loop_ = &loop;
+    ++generation_;
+  }
+  wake_.notify_all();
+  inside_body = true;
+  loop.work();
+  inside_body = false;
+  std::unique_lock lock(mutex_);
+  loop_ = nullptr;
+  done_.wait(lock, [this] { return busy_ == 0; });
+}
+
+void ThreadPool::serve() {
+  inside_body = true;
+  uint64_t seen = 0;
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    wake_.wait(lock, [&] { return stop_ || (loop_ && generation_ != seen); });
+    if (stop_) return;
+    Loop& loop = *loop_;
+    seen = generation_;
+    ++busy_;
+    lock.unlock();
+    loop.work();
+    lock.lock();
+    if (--busy_ == 0) done_.notify_one();
+  }
+}
+
+}  // namespace tutti

@@ -1,0 +1,2 @@
+// Carries the precompiled catch.hpp; see tests/CMakeLists.txt.
+int main() {}
