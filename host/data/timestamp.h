@@ -1,0 +1,19 @@
+// Dates and times as data files write them, to nanoseconds since 1970-01-01 UTC and back.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace tutti {
+
+// 2024-02-29, 2024/02/29, 2024-02-29T09:30, 2024-02-29 09:30:00.250, with Z or +02:00 behind; or whole seconds,
+// milliseconds, microseconds or nanoseconds since 1970 (told apart by size). Nothing where the text is none of these or
+// no real date. Independent of the locale and the machine's time zone: a time without a zone is UTC.
+std::optional<int64_t> parse_timestamp(std::string_view text);
+
+// 2024-02-29, or 2024-02-29T09:30:00Z where the time isn't midnight, with a fraction where there is one.
+std::string format_timestamp(int64_t nanoseconds);
+
+}  // namespace tutti
