@@ -43,14 +43,11 @@ void gemm(T alpha, Matrix<const T> a, Matrix<const T> b, T beta, Matrix<T> c) {
   check_gemm_shapes(a, b, c);
   if (!has_unit_stride(c)) throw std::invalid_argument("gemm: the result has no stride of 1");
   if (c.size() == 0) return;
+  if (a.shape[1] == 0) return scale(c, beta);
   std::vector<T> copy_a, copy_b;
   a = with_unit_stride(a, copy_a);
   b = with_unit_stride(b, copy_b);
   with_map(c, [&](auto map_c) {
-    if (a.shape[1] == 0) {
-      if (beta == T(0)) map_c.setZero(); else map_c *= beta;
-      return;
-    }
     with_map(a, [&](auto map_a) { with_map(b, [&](auto map_b) { multiply(alpha, map_a, map_b, beta, map_c); }); });
   });
 }

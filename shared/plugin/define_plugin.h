@@ -55,6 +55,7 @@ inline tutti_status report(const Error& failure, tutti_error* error) {
   switch (failure.code) {
     case ErrorCode::bad_input: return TUTTI_BAD_ARGUMENT;
     case ErrorCode::unsupported: return TUTTI_UNSUPPORTED;
+    case ErrorCode::bad_state: return TUTTI_BAD_STATE;
     case ErrorCode::cancelled: return TUTTI_CANCELLED;
     case ErrorCode::failed: break;
   }

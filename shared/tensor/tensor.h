@@ -18,6 +18,7 @@ namespace tutti {
 class Tensor {
  public:
   Tensor() = default;
+  // Throws std::bad_alloc where there isn't so much memory, or its size can't be counted.
   Tensor(tutti_dtype dtype, std::vector<int64_t> shape);
 
   template <class T>
