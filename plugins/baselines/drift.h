@@ -11,7 +11,7 @@ namespace tutti::baselines {
 
 struct DriftRule {
   static ModelDescription description() {
-    return {.id = "tutti.drift", .name = "Drift", .summary = "Draws on the line through the first and the last step of the window."};
+    return {.id = "tutti.drift", .name = "Drift", .summary = "Goes on along the line through the first and the last step."};
   }
 
   static Result<DriftRule> create(const Problem&, const Options&) { return DriftRule{}; }

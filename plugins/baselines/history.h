@@ -45,7 +45,7 @@ class Histories {
   explicit Histories(const Problem& problem) : problem_(&problem) {}
 
   const Problem* problem_;
-  View<const T, 3> past_;  // [batch, time, features]
+  View<const T, 3> past_;                         // [batch, time, features]
   std::optional<View<const int64_t, 1>> length_;  // [batch]
 };
 

@@ -19,7 +19,8 @@ TEST_CASE("with an alpha of 1 an exponentially weighted mean is the last value")
 
 TEST_CASE("an exponentially weighted mean starts at the first valid step") {
   Member member(kType, problem_of(3, 1), R"({"alpha":0.5})");
-  CHECK(member.forecast({tensor_of<double>({1, 3, 1}, {99, 4, 8}), {}, tensor_of<int64_t>({1}, {2}), {}}) == std::vector<double>{6});
+  CHECK(member.forecast({tensor_of<double>({1, 3, 1}, {99, 4, 8}), {}, tensor_of<int64_t>({1}, {2}), {}}) ==
+        std::vector<double>{6});
 }
 
 TEST_CASE("an alpha outside of 0 to 1 is refused") {

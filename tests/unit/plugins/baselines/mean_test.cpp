@@ -19,7 +19,8 @@ TEST_CASE("a mean takes the newest steps of its window") {
 
 TEST_CASE("a mean leaves padding out") {
   Member member(kType, problem_of(4, 1), R"({"window":3})");
-  CHECK(member.forecast({tensor_of<double>({1, 4, 1}, {99, 99, 3, 6}), {}, tensor_of<int64_t>({1}, {2}), {}}) == std::vector<double>{4.5});
+  CHECK(member.forecast({tensor_of<double>({1, 4, 1}, {99, 99, 3, 6}), {}, tensor_of<int64_t>({1}, {2}), {}}) ==
+        std::vector<double>{4.5});
 }
 
 TEST_CASE("a mean's window longer than the lookback is refused") {

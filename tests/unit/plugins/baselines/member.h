@@ -140,7 +140,9 @@ class Member {
 
  private:
   const tutti_train& training() { return *static_cast<const tutti_train*>(type_->get_extension(TUTTI_TRAIN_ID)); }
-  const tutti_parameters& parameters() { return *static_cast<const tutti_parameters*>(type_->get_extension(TUTTI_PARAMETERS_ID)); }
+  const tutti_parameters& parameters() {
+    return *static_cast<const tutti_parameters*>(type_->get_extension(TUTTI_PARAMETERS_ID));
+  }
   void end_call(tutti_status status) {
     status_ = status;
     host_.end_call();

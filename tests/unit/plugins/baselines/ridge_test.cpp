@@ -25,7 +25,10 @@ Tensor random_tensor(std::vector<int64_t> shape, uint64_t stream) {
 
 template <class T = double>
 Windows random_windows(int64_t rows, const Problem& p, uint64_t stream = 0) {
-  return {random_tensor<T>({rows, p.lookback, p.features}, stream), random_tensor<T>({rows, p.horizon, p.targets}, stream + 1), {}, {}};
+  return {random_tensor<T>({rows, p.lookback, p.features}, stream),
+          random_tensor<T>({rows, p.horizon, p.targets}, stream + 1),
+          {},
+          {}};
 }
 
 // Rows first … last-1.
@@ -333,7 +336,8 @@ TEST_CASE("ridge refuses a configuration outside of its ranges") {
   const Problem problem = problem_of(3, 1);
   CHECK(Member(kType, problem, config_of("cubic", "1")).message() == R"(form is "cubic"; it must be "linear" or "nlinear")");
   CHECK(Member(kType, problem, config_of("linear", "-1")).message() == "ridge must be at least 0");
-  CHECK(Member(kType, problem, config_of("linear", "1", 4)).message() == "lookback is 4; it must be within 0 and the problem's 3");
+  CHECK(Member(kType, problem, config_of("linear", "1", 4)).message() ==
+        "lookback is 4; it must be within 0 and the problem's 3");
 }
 
 }  // namespace
