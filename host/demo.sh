@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds the program and its plugins, and evaluates the demo experiment: an ensemble on the prices of US treasuries.
+# Builds the program and its plugins, and evaluates the demo experiment: an ensemble on the yields of US treasuries.
 # The report is in runs/treasury afterwards. Installs missing packages first.
 #
 #   bash host/demo.sh [OPTIONS OF tutti evaluate]
