@@ -124,13 +124,11 @@ std::vector<uint8_t> Mamba2::save_stream(const StreamState& state) {
   return in_precision(trainer_, [&](auto&, auto zero) {
     const auto& memory = stream_of<decltype(zero)>(state).memory;
     const SavedHeader header = header_of(memory);
-    std::vector<uint8_t> bytes;
-    const auto append = [&](const void* data, size_t size) {
-      bytes.insert(bytes.end(), static_cast<const uint8_t*>(data), static_cast<const uint8_t*>(data) + size);
-    };
-    append(&header, sizeof header);
-    append(memory.conv.data(), memory.conv.size() * sizeof zero);
-    append(memory.ssm.data(), memory.ssm.size() * sizeof zero);
+    const size_t conv_bytes = memory.conv.size() * sizeof zero, ssm_bytes = memory.ssm.size() * sizeof zero;
+    std::vector<uint8_t> bytes(sizeof header + conv_bytes + ssm_bytes);
+    std::memcpy(bytes.data(), &header, sizeof header);
+    std::memcpy(bytes.data() + sizeof header, memory.conv.data(), conv_bytes);
+    std::memcpy(bytes.data() + sizeof header + conv_bytes, memory.ssm.data(), ssm_bytes);
     return bytes;
   });
 }
