@@ -212,6 +212,11 @@ class Evaluation {
     results.lookback = experiment_.window.lookback;
     results.horizon = experiment_.window.horizon;
     results.metric_names = experiment_.metrics;
+    for (const MetricInfo& metric : metrics()) {
+      results.lower_is_better[metric.name] = metric.lower_is_better;
+      results.definitions[metric.name] = metric.definition;
+    }
+    for (const CombinerInfo& combiner : combiners()) results.definitions[combiner.name] = combiner.definition;
     for (const MemberPlan& member : experiment_.members) results.member_names.push_back(member.name);
     results.folds = folds_;
     for (Judge& judge : judges_) {
