@@ -195,6 +195,7 @@ class Evaluation {
     const int64_t count = static_cast<int64_t>(run_.splits.size());
     TUTTI_TRY(const auto made, make_fold(experiment_, run_.table, run_.splits[static_cast<size_t>(index)], index, count, bench_));
     Fold& fold = *made;
+    TUTTI_CHECK(run_.folder.add_fold(index));
     TUTTI_CHECK(train_fold(fold, experiment_, run_.folder, bench_));
     TUTTI_CHECK(predict_fold(fold, bench_));
     TUTTI_CHECK(combine_fold(fold, experiment_));
@@ -340,6 +341,7 @@ Result<void> train(const Experiment& experiment, const RunOptions& options, cons
   const int64_t count = static_cast<int64_t>(run.splits.size());
   for (int64_t index = 0; index < count; ++index) {
     TUTTI_TRY(const auto fold, make_fold(experiment, run.table, run.splits[static_cast<size_t>(index)], index, count, bench));
+    TUTTI_CHECK(run.folder.add_fold(index));
     TUTTI_CHECK(train_fold(*fold, experiment, run.folder, bench));
     run.manifest.folds.push_back(record_of(*fold));
   }

@@ -55,8 +55,7 @@ Result<RunFolder> RunFolder::begin(const fs::path& out, const std::string& ident
       return bad_input(fmt::format("an unfinished run stands in {}; pass --resume to go on with it, or --overwrite to begin anew", run.path_.string()));
   }
   fs::remove_all(run.path_, error);
-  fs::create_directories(run.path_ / "checkpoints", error);
-  if (!error) fs::create_directories(run.path_ / "predictions", error);
+  fs::create_directories(run.path_, error);
   if (error) return bad_input(fmt::format("can't make the run's folder {}: {}", run.path_.string(), error.message()));
   TUTTI_CHECK(write_file(run.path_ / kIdentityFile, identity));
   return run;
@@ -70,6 +69,15 @@ fs::path RunFolder::training_state(int64_t fold, const std::string& member) cons
 }
 fs::path RunFolder::prediction(int64_t fold, const std::string& entry) const {
   return path_ / "predictions" / fmt::format("fold-{}", fold + 1) / (file_name_for(entry) + ".safetensors");
+}
+
+Result<void> RunFolder::add_fold(int64_t fold) const {
+  for (const fs::path& file : {checkpoint(fold, ""), prediction(fold, "")}) {
+    std::error_code error;
+    fs::create_directories(file.parent_path(), error);
+    if (error) return failed(fmt::format("can't make the folder {}: {}", file.parent_path().string(), error.message()));
+  }
+  return {};
 }
 
 Result<void> RunFolder::commit() {

@@ -27,6 +27,9 @@ class RunFolder {
   std::filesystem::path training_state(int64_t fold, const std::string& member) const;
   std::filesystem::path prediction(int64_t fold, const std::string& entry) const;
 
+  // Makes the folders that a fold's files go to.
+  Result<void> add_fold(int64_t fold) const;
+
   // Everything is there: gives the folder its name.
   Result<void> commit();
 
