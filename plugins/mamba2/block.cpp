@@ -38,7 +38,10 @@ void copy_inside(Executor& executor, const Segments& segments, View<const T, 3> 
 
 template <class T>
 void keep(const T* state, int64_t size, std::vector<T>& copy) {
-  if (state) copy.assign(state, state + size); else copy.clear();
+  if (state)
+    copy.assign(state, state + size);
+  else
+    copy.clear();
 }
 
 template <class T>
@@ -66,13 +69,21 @@ class Block<T>::Columns {
 
 template <class T>
 Conv<T> Block<T>::conv(const BlockParameters<const T>& parameters, const BlockTape<T>& tape) const {
-  return {shape_.conv_channels(), shape_.d_conv, tape.projected.data() + Columns(shape_).conv(), shape_.in_proj_width(),
-          parameters.conv_weight, parameters.conv_bias, tape.initial_conv.empty() ? nullptr : tape.initial_conv.data()};
+  return {shape_.conv_channels(),
+          shape_.d_conv,
+          tape.projected.data() + Columns(shape_).conv(),
+          shape_.in_proj_width(),
+          parameters.conv_weight,
+          parameters.conv_bias,
+          tape.initial_conv.empty() ? nullptr : tape.initial_conv.data()};
 }
 
 template <class T>
 TimeStep<T> Block<T>::time_step(const BlockParameters<const T>& parameters, const BlockTape<T>& tape) const {
-  return {shape_.heads(), tape.projected.data() + Columns(shape_).dt(), shape_.in_proj_width(), parameters.dt_bias,
+  return {shape_.heads(),
+          tape.projected.data() + Columns(shape_).dt(),
+          shape_.in_proj_width(),
+          parameters.dt_bias,
           static_cast<T>(shape_.dt_limit_min),
           static_cast<T>(std::min<double>(shape_.dt_limit_max, std::numeric_limits<T>::max()))};
 }
@@ -80,15 +91,26 @@ TimeStep<T> Block<T>::time_step(const BlockParameters<const T>& parameters, cons
 template <class T>
 Scan<T> Block<T>::scan(const BlockParameters<const T>& parameters, const BlockTape<T>& tape, const std::vector<T>& A) const {
   const T *x = tape.conv.data(), *B = x + shape_.d_ssm, *C = B + shape_.ngroups * shape_.d_state;
-  return {shape_.heads(), shape_.headdim, shape_.ngroups, shape_.d_state, shape_.chunk, x, B, C, shape_.conv_channels(),
-          tape.dt.data(), A.data(), parameters.D, shape_.d_has_hdim,
+  return {shape_.heads(),
+          shape_.headdim,
+          shape_.ngroups,
+          shape_.d_state,
+          shape_.chunk,
+          x,
+          B,
+          C,
+          shape_.conv_channels(),
+          tape.dt.data(),
+          A.data(),
+          parameters.D,
+          shape_.d_has_hdim,
           tape.initial_ssm.empty() ? nullptr : tape.initial_ssm.data()};
 }
 
 template <class T>
 Norm<T> Block<T>::norm(const BlockParameters<const T>& parameters, const BlockTape<T>& tape) const {
-  return {shape_.d_ssm, shape_.ngroups, tape.y.data(), tape.projected.data() + Columns(shape_).z(), shape_.in_proj_width(),
-          parameters.norm_weight, shape_.norm_before_gate, static_cast<T>(kEpsilon)};
+  return {shape_.d_ssm,           shape_.ngroups,         tape.y.data(),           tape.projected.data() + Columns(shape_).z(),
+          shape_.in_proj_width(), parameters.norm_weight, shape_.norm_before_gate, static_cast<T>(kEpsilon)};
 }
 
 template <class T>
@@ -117,7 +139,8 @@ void Block<T>::forward(Executor& executor, const Segments& segments, const Block
                     steps_view(tape.projected.data(), segments, s.in_proj_width()));
   kernels_.conv_forward(executor, segments, conv(parameters, tape), tape.conv.data(), final_state.conv);
   kernels_.time_step_forward(executor, segments, time_step(parameters, tape), tape.dt.data());
-  kernels_.scan_forward(executor, segments, scan(parameters, tape, workspace.A), tape.y.data(), final_state.ssm, workspace.scratch);
+  kernels_.scan_forward(executor, segments, scan(parameters, tape, workspace.A), tape.y.data(), final_state.ssm,
+                        workspace.scratch);
   kernels_.norm_forward(executor, segments, norm(parameters, tape), tape.mixed.data() + s.d_mlp(), s.d_inner, tape.rstd.data());
   executor.parallel_for(s.d_mlp() ? segments.count() : 0, 1, [&](int64_t index, int64_t) {
     for (int64_t t = segments[index].begin; t < segments[index].end; ++t) {
@@ -207,7 +230,8 @@ void Block<T>::step(Executor& executor, int64_t rows, const BlockParameters<cons
       tape.mixed[row * s.d_inner + i] = silu(projected[columns.z0() + i]) * projected[columns.x0() + i];
     }
   linear_forward<T>(executor, segments, steps_view<const T>(tape.mixed.data(), segments, s.d_inner),
-                    {parameters.out_proj_weight, {s.d_model, s.d_inner}}, parameters.out_proj_bias, steps_view(y, segments, s.d_model));
+                    {parameters.out_proj_weight, {s.d_model, s.d_inner}}, parameters.out_proj_bias,
+                    steps_view(y, segments, s.d_model));
 }
 
 template class Block<float>;

@@ -21,13 +21,13 @@ namespace tutti::mamba2 {
 struct BlockShape {
   int64_t d_model = 64;
   int64_t d_inner = 128;
-  int64_t d_ssm = 128;    // at most d_inner; the rest, d_mlp wide, is a gated linear unit beside the scan
-  int64_t headdim = 64;   // P; divides d_ssm
-  int64_t ngroups = 1;    // G; divides the number of heads
-  int64_t d_state = 16;   // N
-  int64_t d_conv = 4;     // K
-  int64_t chunk = 32;     // steps of a chunk of the scan
-  bool bias = false;      // of in_proj and out_proj
+  int64_t d_ssm = 128;   // at most d_inner; the rest, d_mlp wide, is a gated linear unit beside the scan
+  int64_t headdim = 64;  // P; divides d_ssm
+  int64_t ngroups = 1;   // G; divides the number of heads
+  int64_t d_state = 16;  // N
+  int64_t d_conv = 4;    // K
+  int64_t chunk = 32;    // steps of a chunk of the scan
+  bool bias = false;     // of in_proj and out_proj
   bool conv_bias = true;
   bool rmsnorm = true;
   bool norm_before_gate = false;
@@ -44,16 +44,16 @@ struct BlockShape {
 // The parameters, or their gradients, borrowed. Null where the shape has none.
 template <class T>
 struct BlockParameters {
-  T* in_proj_weight = nullptr;  // [in_proj_width, d_model]
-  T* in_proj_bias = nullptr;    // [in_proj_width]
-  T* conv_weight = nullptr;     // [conv_channels, d_conv]
-  T* conv_bias = nullptr;       // [conv_channels]
-  T* dt_bias = nullptr;         // [heads]
-  T* A_log = nullptr;           // [heads]
-  T* D = nullptr;               // [heads], or [d_ssm] with d_has_hdim
-  T* norm_weight = nullptr;     // [d_ssm]
-  T* out_proj_weight = nullptr; // [d_model, d_inner]
-  T* out_proj_bias = nullptr;   // [d_model]
+  T* in_proj_weight = nullptr;   // [in_proj_width, d_model]
+  T* in_proj_bias = nullptr;     // [in_proj_width]
+  T* conv_weight = nullptr;      // [conv_channels, d_conv]
+  T* conv_bias = nullptr;        // [conv_channels]
+  T* dt_bias = nullptr;          // [heads]
+  T* A_log = nullptr;            // [heads]
+  T* D = nullptr;                // [heads], or [d_ssm] with d_has_hdim
+  T* norm_weight = nullptr;      // [d_ssm]
+  T* out_proj_weight = nullptr;  // [d_model, d_inner]
+  T* out_proj_bias = nullptr;    // [d_model]
 
   operator BlockParameters<const T>() const {
     return {in_proj_weight, in_proj_bias, conv_weight, conv_bias, dt_bias, A_log, D, norm_weight, out_proj_weight, out_proj_bias};
@@ -63,13 +63,13 @@ struct BlockParameters {
 // What forward leaves for backward. Reused from call to call; grows to the largest batch.
 template <class T>
 struct BlockTape {
-  std::vector<T> x;         // [rows, steps, d_model]
-  std::vector<T> projected; // [rows, steps, in_proj_width]
-  std::vector<T> conv;      // [rows, steps, conv_channels]
-  std::vector<T> dt;        // [rows, steps, heads]
-  std::vector<T> y;         // [rows, steps, d_ssm], of the scan
-  std::vector<T> rstd;      // [rows, steps, ngroups]
-  std::vector<T> mixed;     // [rows, steps, d_inner], what out_proj sees
+  std::vector<T> x;                          // [rows, steps, d_model]
+  std::vector<T> projected;                  // [rows, steps, in_proj_width]
+  std::vector<T> conv;                       // [rows, steps, conv_channels]
+  std::vector<T> dt;                         // [rows, steps, heads]
+  std::vector<T> y;                          // [rows, steps, d_ssm], of the scan
+  std::vector<T> rstd;                       // [rows, steps, ngroups]
+  std::vector<T> mixed;                      // [rows, steps, d_inner], what out_proj sees
   std::vector<T> initial_conv, initial_ssm;  // copies of the initial state; empty: zeros
 };
 
@@ -95,9 +95,9 @@ class Block {
 
   // From the gradients of y and of the final state to those of x, the initial state and the parameters; the last are
   // added to gradient. tape is what forward left for the same segments.
-  void backward(Executor& executor, const Segments& segments, const BlockParameters<const T>& parameters, const BlockTape<T>& tape,
-                View<const T, 3> d_y, BlockState<const T> d_final, View<T, 3> d_x, BlockState<T> d_initial,
-                const BlockParameters<T>& gradient, BlockWorkspace<T>& workspace) const;
+  void backward(Executor& executor, const Segments& segments, const BlockParameters<const T>& parameters,
+                const BlockTape<T>& tape, View<const T, 3> d_y, BlockState<const T> d_final, View<T, 3> d_x,
+                BlockState<T> d_initial, const BlockParameters<T>& gradient, BlockWorkspace<T>& workspace) const;
 
   // One step of each row: x and y [rows, d_model], dense; state is read and updated. As forward, but for rounding.
   void step(Executor& executor, int64_t rows, const BlockParameters<const T>& parameters, const T* x, BlockState<T> state, T* y,

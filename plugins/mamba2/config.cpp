@@ -62,13 +62,15 @@ int64_t choose_headdim(int64_t d_ssm, int64_t ngroups) {
 
 Result<void> check_shape(const BlockShape& s) {
   if (s.d_ssm > s.d_inner)
-    return bad_input("d_ssm " + text(s.d_ssm) + " is above d_inner " + text(s.d_inner) + " (expand * d_model); choose at most that, or 0");
+    return bad_input("d_ssm " + text(s.d_ssm) + " is above d_inner " + text(s.d_inner) +
+                     " (expand * d_model); choose at most that, or 0");
   if (s.d_ssm % s.headdim)
-    return bad_input("headdim " + text(s.headdim) + " doesn't divide d_ssm " + text(s.d_ssm) + "; choose one of " + divisors(s.d_ssm));
+    return bad_input("headdim " + text(s.headdim) + " doesn't divide d_ssm " + text(s.d_ssm) + "; choose one of " +
+                     divisors(s.d_ssm));
   if (s.heads() % s.ngroups)
-    return bad_input("ngroups " + text(s.ngroups) + " doesn't divide the " + text(s.heads()) + " heads; choose one of " + divisors(s.heads()));
-  if (s.dt_limit_min > s.dt_limit_max)
-    return bad_input("dt_limit_min is above dt_limit_max; exchange them");
+    return bad_input("ngroups " + text(s.ngroups) + " doesn't divide the " + text(s.heads()) + " heads; choose one of " +
+                     divisors(s.heads()));
+  if (s.dt_limit_min > s.dt_limit_max) return bad_input("dt_limit_min is above dt_limit_max; exchange them");
   return {};
 }
 
@@ -105,7 +107,8 @@ Result<Config> read_config(const Options& options, const Problem& problem) {
   if (!find_kernels<double>(config.kernels.c_str()))
     return bad_input("there are no kernels \"" + config.kernels + "\"; choose auto, reference or chunked");
   if (config.patch > problem.lookback)
-    return bad_input("patch " + text(config.patch) + " is longer than the lookback " + text(problem.lookback) + "; choose at most that");
+    return bad_input("patch " + text(config.patch) + " is longer than the lookback " + text(problem.lookback) +
+                     "; choose at most that");
   const auto& targets = problem.target_feature;
   if (config.channel_independent && std::find(targets.begin(), targets.end(), -1) != targets.end())
     return bad_input("channel_independent needs each target to be a feature; make the targets features, or switch it off");

@@ -54,9 +54,9 @@ void linear_backward_weight(Executor& executor, View<const T, 3> d_y, View<const
   });
 }
 
-#define TUTTI_INSTANTIATE(T)                                                                                            \
-  template void linear_forward(Executor&, const Segments&, View<const T, 3>, Matrix<const T>, const T*, View<T, 3>);    \
-  template void linear_backward_input(Executor&, const Segments&, View<const T, 3>, Matrix<const T>, View<T, 3>);       \
+#define TUTTI_INSTANTIATE(T)                                                                                         \
+  template void linear_forward(Executor&, const Segments&, View<const T, 3>, Matrix<const T>, const T*, View<T, 3>); \
+  template void linear_backward_input(Executor&, const Segments&, View<const T, 3>, Matrix<const T>, View<T, 3>);    \
   template void linear_backward_weight(Executor&, View<const T, 3>, View<const T, 3>, Matrix<T>, T*)
 TUTTI_INSTANTIATE(float);
 TUTTI_INSTANTIATE(double);

@@ -31,7 +31,8 @@ constexpr char kMagic[8] = {'m', 'a', 'm', 'b', 'a', '2', 's', '1'};
 
 template <class T>
 SavedHeader header_of(const ModelState<T>& memory) {
-  SavedHeader header{{}, sizeof(T), memory.rows, static_cast<int64_t>(memory.conv.size()), static_cast<int64_t>(memory.ssm.size())};
+  SavedHeader header{
+      {}, sizeof(T), memory.rows, static_cast<int64_t>(memory.conv.size()), static_cast<int64_t>(memory.ssm.size())};
   std::memcpy(header.magic, kMagic, sizeof kMagic);
   return header;
 }
@@ -46,7 +47,8 @@ struct ElementOf<std::unique_ptr<Trainer<T>>> {
 // Calls body(trainer, T()) with the trainer in its precision T.
 template <class AnyTrainer, class Body>
 auto in_precision(AnyTrainer& any, Body body) {
-  return std::visit([&](auto& trainer) { return body(*trainer, typename ElementOf<std::remove_cvref_t<decltype(trainer)>>::Type()); }, any);
+  return std::visit(
+      [&](auto& trainer) { return body(*trainer, typename ElementOf<std::remove_cvref_t<decltype(trainer)>>::Type()); }, any);
 }
 
 }  // namespace
@@ -136,7 +138,8 @@ std::vector<uint8_t> Mamba2::save_stream(const StreamState& state) {
 Result<std::unique_ptr<StreamState>> Mamba2::load_stream(const uint8_t* bytes, uint64_t size) {
   return in_precision(trainer_, [&](auto& trainer, auto zero) -> Result<std::unique_ptr<StreamState>> {
     if (const char* reason = trainer.forecaster().why_no_stream()) return unsupported(reason);
-    const Error refusal = bad_input("these bytes are no stream of a model of this shape and precision; save it from the same model");
+    const Error refusal =
+        bad_input("these bytes are no stream of a model of this shape and precision; save it from the same model");
     SavedHeader header;
     if (size < sizeof header) return refusal;
     std::memcpy(&header, bytes, sizeof header);
@@ -146,7 +149,8 @@ Result<std::unique_ptr<StreamState>> Mamba2::load_stream(const uint8_t* bytes, u
     if (header.rows < 1 || static_cast<uint64_t>(header.rows) > content / bytes_per_row) return refusal;
     auto memory = trainer.forecaster().empty_state(header.rows);
     const SavedHeader expected = header_of(memory);
-    if (std::memcmp(&header, &expected, sizeof header) != 0 || content != static_cast<uint64_t>(header.rows) * bytes_per_row) return refusal;
+    if (std::memcmp(&header, &expected, sizeof header) != 0 || content != static_cast<uint64_t>(header.rows) * bytes_per_row)
+      return refusal;
     const uint8_t* from = bytes + sizeof header;
     std::memcpy(memory.conv.data(), from, memory.conv.size() * sizeof zero);
     std::memcpy(memory.ssm.data(), from + memory.conv.size() * sizeof zero, memory.ssm.size() * sizeof zero);
@@ -169,14 +173,16 @@ Result<void> Mamba2::step_stream(StreamState& state, const tutti_tensor& frame, 
     auto& memory = stream_of<T>(state).memory;
     const View<const T, 2> values = *view_of<const T, 2>(frame, "frame");
     if (values.shape[0] != memory.rows)
-      return bad_input("the frame has " + std::to_string(values.shape[0]) + " rows; the memory holds " + std::to_string(memory.rows) + " streams");
+      return bad_input("the frame has " + std::to_string(values.shape[0]) + " rows; the memory holds " +
+                       std::to_string(memory.rows) + " streams");
     trainer.forecaster().step(host_, trainer.weights(), memory, values, output);
     return {};
   });
 }
 
 Result<void> Mamba2::trace(const tutti_batch& batch, tutti_trace_fn visit, void* argument) {
-  in_precision(trainer_, [&](auto& trainer, auto) { trainer.forecaster().trace(host_, trainer.weights(), batch, visit, argument); });
+  in_precision(trainer_,
+               [&](auto& trainer, auto) { trainer.forecaster().trace(host_, trainer.weights(), batch, visit, argument); });
   return {};
 }
 

@@ -9,7 +9,12 @@
 
 namespace tutti::mamba2 {
 
-class Mamba2 final : public Model, public Trainable, public Parameterised, public Differentiable, public Streamable, public Traceable {
+class Mamba2 final : public Model,
+                     public Trainable,
+                     public Parameterised,
+                     public Differentiable,
+                     public Streamable,
+                     public Traceable {
  public:
   static ModelDescription description();
   static Result<std::unique_ptr<Mamba2>> create(const HostLink& host, const Problem& problem, const Options& options);

@@ -32,9 +32,8 @@ Norm<T> plain_norm(const T* y, const T* weight, int64_t width) {
 Ends ends_of(const Config& config, const Problem& problem) {
   const int64_t features = config.channel_independent ? 1 : problem.features;
   const int64_t targets = config.channel_independent ? 1 : problem.targets;
-  const int64_t levels =
-      (problem.wants(TUTTI_ANSWER_POINT) ? 1 : 0) +
-      (problem.wants(TUTTI_ANSWER_QUANTILES) ? static_cast<int64_t>(problem.quantiles.size()) : 0);
+  const int64_t levels = (problem.wants(TUTTI_ANSWER_POINT) ? 1 : 0) +
+                         (problem.wants(TUTTI_ANSWER_QUANTILES) ? static_cast<int64_t>(problem.quantiles.size()) : 0);
   return {config.patch * features, problem.horizon * targets * levels};
 }
 
@@ -57,7 +56,10 @@ struct Forecaster<T>::Place {
 
 template <class T>
 Forecaster<T>::Forecaster(const Config& config, const Problem& problem)
-    : config_(config), problem_(problem), kernels_(*find_kernels<T>(config.kernels.c_str())), block_(config.block, kernels_),
+    : config_(config),
+      problem_(problem),
+      kernels_(*find_kernels<T>(config.kernels.c_str())),
+      block_(config.block, kernels_),
       layout_(config, ends_of(config, problem)) {}
 
 template <class T>
@@ -87,7 +89,8 @@ void Forecaster<T>::read_windows(const tutti_batch& batch, int64_t first, int64_
 
 // A sequence's steps lie at the end of its tokens; what is left before them is zero.
 template <class T>
-void Forecaster<T>::normalise(View<const T, 3> past, int64_t first, ModelTape<T>& tape, const std::vector<int64_t>& lengths) const {
+void Forecaster<T>::normalise(View<const T, 3> past, int64_t first, ModelTape<T>& tape,
+                              const std::vector<int64_t>& lengths) const {
   const int64_t R = tape.segments.rows(), F = features_per_sequence(), steps = past.shape[1];
   const int64_t token_steps = tape.segments.steps() * config_.patch;
   tape.tokens.assign(static_cast<size_t>(R * token_steps * F), T(0));
@@ -159,10 +162,10 @@ void Forecaster<T>::read_last(Executor& executor, const ModelParameters<const T>
   const int64_t R = tape.segments.rows(), D = config_.block.d_model;
   const Segments one_step = Segments::whole(R, 1);
   grow(tape.normed_last, R * D), grow(tape.rstd_last, R), grow(tape.out, R * outputs());
-  kernels_.norm_forward(executor, one_step, plain_norm<T>(tape.hidden_last.data(), p.norm_f_weight, D), tape.normed_last.data(), D,
-                        tape.rstd_last.data());
-  linear_forward<T>(executor, one_step, steps_view<const T>(tape.normed_last.data(), one_step, D), {p.head_weight, {outputs(), D}},
-                    p.head_bias, steps_view(tape.out.data(), one_step, outputs()));
+  kernels_.norm_forward(executor, one_step, plain_norm<T>(tape.hidden_last.data(), p.norm_f_weight, D), tape.normed_last.data(),
+                        D, tape.rstd_last.data());
+  linear_forward<T>(executor, one_step, steps_view<const T>(tape.normed_last.data(), one_step, D),
+                    {p.head_weight, {outputs(), D}}, p.head_bias, steps_view(tape.out.data(), one_step, outputs()));
 }
 
 template <class T>
@@ -173,7 +176,8 @@ void Forecaster<T>::backward(Executor& executor, const ModelParameters<const T>&
   const Segments one_step = Segments::whole(R, 1);
   grow(d_normed_, size), grow(d_branch_, size);
   const View<const T, 3> d_head = steps_view<const T>(d_out.data(), one_step, outputs());
-  linear_backward_input<T>(executor, one_step, d_head, {p.head_weight, {outputs(), D}}, steps_view(d_normed_.data(), one_step, D));
+  linear_backward_input<T>(executor, one_step, d_head, {p.head_weight, {outputs(), D}},
+                           steps_view(d_normed_.data(), one_step, D));
   linear_backward_weight<T>(executor, d_head, steps_view<const T>(tape.normed_last.data(), one_step, D),
                             {gradient.head_weight, {outputs(), D}}, gradient.head_bias);
   kernels_.norm_backward(executor, one_step, plain_norm<T>(tape.hidden_last.data(), p.norm_f_weight, D), tape.rstd_last.data(),
@@ -195,8 +199,8 @@ void Forecaster<T>::backward(Executor& executor, const ModelParameters<const T>&
   }
   const int64_t token_width = config_.patch * features_per_sequence();
   linear_backward_weight<T>(executor, steps_view<const T>(d_hidden_.data(), segments, D),
-                            steps_view<const T>(tape.tokens.data(), segments, token_width), {gradient.embed_weight, {D, token_width}},
-                            gradient.embed_bias);
+                            steps_view<const T>(tape.tokens.data(), segments, token_width),
+                            {gradient.embed_weight, {D, token_width}}, gradient.embed_bias);
 }
 
 // ---- From the head to answers and their loss
@@ -224,7 +228,8 @@ void Forecaster<T>::write_answers(const ModelTape<T>& tape, int64_t first, const
     for (int64_t h = 0; h < problem_.horizon; ++h)
       for (int64_t k = 0; k < problem_.targets; ++k) {
         const Place place = place_of(row, h, k);
-        if (problem_.wants(TUTTI_ANSWER_POINT)) (*view_of<T, 3>(output.point, "point"))(first + row, h, k) = answer(tape, place, -1, nullptr);
+        if (problem_.wants(TUTTI_ANSWER_POINT))
+          (*view_of<T, 3>(output.point, "point"))(first + row, h, k) = answer(tape, place, -1, nullptr);
         if (!problem_.wants(TUTTI_ANSWER_QUANTILES)) continue;
         const View<T, 4> quantiles = *view_of<T, 4>(output.quantiles, "quantiles");
         for (int64_t q = 0; q < Q; ++q) levels[q] = answer(tape, place, q, nullptr);
@@ -327,15 +332,16 @@ void Forecaster<T>::step(Executor& executor, const T* weights, ModelState<T>& st
   normalise({frame.data, {state.rows, 1, frame.shape[1]}, {frame.strides[0], 0, frame.strides[1]}}, 0, tape_,
             std::vector<int64_t>(static_cast<size_t>(state.rows), 1));
   grow(tape_.hidden_last, R * D), grow(tape_.layers[0].rstd, R), grow(normed_, R * D), grow(branch_, R * D);
-  linear_forward<T>(executor, tape_.segments, steps_view<const T>(tape_.tokens.data(), tape_.segments, F), {p.embed_weight, {D, F}},
-                    p.embed_bias, steps_view(tape_.hidden_last.data(), tape_.segments, D));
+  linear_forward<T>(executor, tape_.segments, steps_view<const T>(tape_.tokens.data(), tape_.segments, F),
+                    {p.embed_weight, {D, F}}, p.embed_bias, steps_view(tape_.hidden_last.data(), tape_.segments, D));
   for (int64_t i = 0; i < config_.layers; ++i) {
     const int64_t conv_size = static_cast<int64_t>(state.conv.size()) / config_.layers;
     const int64_t ssm_size = static_cast<int64_t>(state.ssm.size()) / config_.layers;
     kernels_.norm_forward(executor, tape_.segments, plain_norm<T>(tape_.hidden_last.data(), p.layers[i].norm_weight, D),
                           normed_.data(), D, tape_.layers[0].rstd.data());
-    block_.step(executor, R, p.layers[i].mixer, normed_.data(), {state.conv.data() + i * conv_size, state.ssm.data() + i * ssm_size},
-                branch_.data(), tape_.layers[0].block, workspace_);
+    block_.step(executor, R, p.layers[i].mixer, normed_.data(),
+                {state.conv.data() + i * conv_size, state.ssm.data() + i * ssm_size}, branch_.data(), tape_.layers[0].block,
+                workspace_);
     for (int64_t at = 0; at < R * D; ++at) tape_.hidden_last[at] += branch_[at];
   }
   read_last(executor, p, tape_);

@@ -43,8 +43,15 @@ void Trainer<T>::list_parameters() {
   for (const Weight& weight : weights) shapes_.push_back(weight.shape), strides_.push_back(dense_strides(weight.shape));
   shapes_.push_back({1}), strides_.push_back({1});
   const auto add = [&](const std::string& name, uint32_t role, void* data, tutti_dtype dtype, size_t shape) {
-    parameters_.push_back({name, role, {data, {TUTTI_CPU, 0}, static_cast<int32_t>(shapes_[shape].size()), dtype,
-                                        shapes_[shape].data(), strides_[shape].data(), 0}});
+    parameters_.push_back({name,
+                           role,
+                           {data,
+                            {TUTTI_CPU, 0},
+                            static_cast<int32_t>(shapes_[shape].size()),
+                            dtype,
+                            shapes_[shape].data(),
+                            strides_[shape].data(),
+                            0}});
   };
   const auto add_all = [&](const std::string& prefix, uint32_t role, std::vector<T>& memory) {
     for (size_t i = 0; i < weights.size(); ++i)
@@ -63,7 +70,8 @@ double Trainer<T>::learning_rate(int64_t done) const {
   const int64_t warmup = planned > 0 ? std::min(config_.warmup_steps, planned / 10) : config_.warmup_steps;
   if (done < warmup) return config_.learning_rate * static_cast<double>(done + 1) / static_cast<double>(warmup);
   if (planned <= 0) return config_.learning_rate;
-  const double part = std::min(1.0, static_cast<double>(done - warmup) / static_cast<double>(std::max<int64_t>(1, planned - warmup)));
+  const double part =
+      std::min(1.0, static_cast<double>(done - warmup) / static_cast<double>(std::max<int64_t>(1, planned - warmup)));
   const double floor = config_.min_learning_rate_ratio;
   return config_.learning_rate * (floor + (1 - floor) * 0.5 * (1 + std::cos(std::numbers::pi * part)));
 }
@@ -118,7 +126,8 @@ Result<double> Trainer<T>::gradient(Executor& executor, const tutti_batch& batch
     const tutti_tensor &given = tensors[i], &own = parameters_[i].tensor;
     if (given.ndim == 0) continue;
     if (!same_dtype(given.dtype, own.dtype))
-      return bad_input("the gradient of " + weights[i].name + " is " + name_of(given.dtype) + "; " + name_of(own.dtype) + " is needed");
+      return bad_input("the gradient of " + weights[i].name + " is " + name_of(given.dtype) + "; " + name_of(own.dtype) +
+                       " is needed");
     if (given.ndim != own.ndim || !std::equal(own.shape, own.shape + own.ndim, given.shape))
       return bad_input("the gradient of " + weights[i].name + " has the shape " + shape_text(given.shape, given.ndim) + "; " +
                        shape_text(own.shape, own.ndim) + " is needed");

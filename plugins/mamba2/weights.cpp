@@ -8,10 +8,10 @@
 namespace tutti::mamba2 {
 namespace {
 
-constexpr double kTimeStepFloor = 1e-4;    // dt_init_floor of the reference
-constexpr double kSmallestDecay = 1;       // A_init_range of the reference
+constexpr double kTimeStepFloor = 1e-4;  // dt_init_floor of the reference
+constexpr double kSmallestDecay = 1;     // A_init_range of the reference
 constexpr double kLargestDecay = 16;
-constexpr int64_t kAlignment = 16;         // elements: 64 bytes of f32
+constexpr int64_t kAlignment = 16;  // elements: 64 bytes of f32
 
 std::string layer_name(int64_t layer, const char* part) { return "layers." + std::to_string(layer) + "." + part; }
 
@@ -57,10 +57,14 @@ void WeightLayout::initialise(uint64_t seed, T* values) const {
     const Philox random(seed, index);
     const auto draw = [&](uint64_t i) {
       switch (weight.start) {
-        case Weight::Start::uniform: return random.uniform(i, -weight.bound, weight.bound);
-        case Weight::Start::one: return 1.0;
-        case Weight::Start::decay: return std::log(random.uniform(i, kSmallestDecay, kLargestDecay));
-        case Weight::Start::time_step: break;
+        case Weight::Start::uniform:
+          return random.uniform(i, -weight.bound, weight.bound);
+        case Weight::Start::one:
+          return 1.0;
+        case Weight::Start::decay:
+          return std::log(random.uniform(i, kSmallestDecay, kLargestDecay));
+        case Weight::Start::time_step:
+          break;
       }
       const double dt = std::max(std::exp(random.uniform(i, std::log(dt_min_), std::log(dt_max_))), kTimeStepFloor);
       return dt + std::log(-std::expm1(-dt));
@@ -83,8 +87,8 @@ ModelParameters<T> bind_parameters(const WeightLayout& layout, const Config& con
   return p;
 }
 
-#define TUTTI_INSTANTIATE(T)                                         \
-  template void WeightLayout::initialise(uint64_t, T*) const;        \
+#define TUTTI_INSTANTIATE(T)                                                           \
+  template void WeightLayout::initialise(uint64_t, T*) const;                          \
   template ModelParameters<T> bind_parameters(const WeightLayout&, const Config&, T*); \
   template ModelParameters<const T> bind_parameters(const WeightLayout&, const Config&, const T*)
 TUTTI_INSTANTIATE(float);

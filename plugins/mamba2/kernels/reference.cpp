@@ -109,9 +109,7 @@ void norm_forward(Executor&, const Segments& segments, const Norm<T>& a, T* out,
       for (int64_t g = 0; g < a.groups; ++g) {
         const int64_t at = segment.row * segments.steps() + t;
         const auto gate = [&](int64_t i) { return a.z ? silu(a.z[at * a.z_stride + g * size + i]) : T(1); };
-        const auto value = [&](int64_t i) {
-          return a.y[at * a.features + g * size + i] * (a.norm_before_gate ? T(1) : gate(i));
-        };
+        const auto value = [&](int64_t i) { return a.y[at * a.features + g * size + i] * (a.norm_before_gate ? T(1) : gate(i)); };
         T squares = T(0), factor = T(1);
         for (int64_t i = 0; i < size; ++i) squares += value(i) * value(i);
         if (a.weight) factor = rstd[at * a.groups + g] = T(1) / std::sqrt(squares / static_cast<T>(size) + a.epsilon);
@@ -261,17 +259,17 @@ void scan_step(Executor&, int64_t rows, const Scan<T>& a, T* h, T* y) {
     }
 }
 
-#define TUTTI_INSTANTIATE(T)                                                                                            \
-  template void conv_forward(Executor&, const Segments&, const Conv<T>&, T*, T*);                                       \
-  template void conv_backward(Executor&, const Segments&, const Conv<T>&, const T*, const T*, const ConvGradient<T>&);  \
-  template void time_step_forward(Executor&, const Segments&, const TimeStep<T>&, T*);                                  \
-  template void time_step_backward(Executor&, const Segments&, const TimeStep<T>&, const T*, T*, T*);                   \
-  template void norm_forward(Executor&, const Segments&, const Norm<T>&, T*, int64_t, T*);                              \
-  template void norm_backward(Executor&, const Segments&, const Norm<T>&, const T*, const T*, int64_t,                  \
-                              const NormGradient<T>&, Scratch<T>&);                                                     \
-  template void scan_forward(Executor&, const Segments&, const Scan<T>&, T*, T*, Scratch<T>&);                          \
-  template void scan_backward(Executor&, const Segments&, const Scan<T>&, const T*, const T*, const ScanGradient<T>&,   \
-                              Scratch<T>&);                                                                             \
+#define TUTTI_INSTANTIATE(T)                                                                                                   \
+  template void conv_forward(Executor&, const Segments&, const Conv<T>&, T*, T*);                                              \
+  template void conv_backward(Executor&, const Segments&, const Conv<T>&, const T*, const T*, const ConvGradient<T>&);         \
+  template void time_step_forward(Executor&, const Segments&, const TimeStep<T>&, T*);                                         \
+  template void time_step_backward(Executor&, const Segments&, const TimeStep<T>&, const T*, T*, T*);                          \
+  template void norm_forward(Executor&, const Segments&, const Norm<T>&, T*, int64_t, T*);                                     \
+  template void norm_backward(Executor&, const Segments&, const Norm<T>&, const T*, const T*, int64_t, const NormGradient<T>&, \
+                              Scratch<T>&);                                                                                    \
+  template void scan_forward(Executor&, const Segments&, const Scan<T>&, T*, T*, Scratch<T>&);                                 \
+  template void scan_backward(Executor&, const Segments&, const Scan<T>&, const T*, const T*, const ScanGradient<T>&,          \
+                              Scratch<T>&);                                                                                    \
   template void scan_step(Executor&, int64_t, const Scan<T>&, T*, T*)
 TUTTI_INSTANTIATE(float);
 TUTTI_INSTANTIATE(double);

@@ -116,7 +116,7 @@ void conv_backward(Executor& executor, const Segments& segments, const Conv<T>& 
   });
 }
 
-#define TUTTI_INSTANTIATE(T)                                                       \
+#define TUTTI_INSTANTIATE(T)                                                      \
   template void conv_forward(Executor&, const Segments&, const Conv<T>&, T*, T*); \
   template void conv_backward(Executor&, const Segments&, const Conv<T>&, const T*, const T*, const ConvGradient<T>&)
 TUTTI_INSTANTIATE(float);

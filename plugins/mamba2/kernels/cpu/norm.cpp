@@ -59,7 +59,10 @@ void norm_backward(Executor& executor, const Segments& segments, const Norm<T>& 
         const T *y = a.y + at * S + first, *d = d_out + at * out_stride + first;
         const T* z = a.z ? a.z + at * a.z_stride + first : nullptr;
         T *d_y = gradient.y + at * S + first, *d_z = z ? gradient.z + at * a.z_stride + first : nullptr;
-        if (z) fill_gate(z, size, gate); else std::fill_n(gate, size, T(1));
+        if (z)
+          fill_gate(z, size, gate);
+        else
+          std::fill_n(gate, size, T(1));
         if (!a.weight) {
           for (int64_t i = 0; i < size; ++i) d_y[i] = d[i] * gate[i];
           for (int64_t i = 0; z && i < size; ++i) d_z[i] = d[i] * y[i] * silu_derivative(z[i]);
@@ -87,10 +90,10 @@ void norm_backward(Executor& executor, const Segments& segments, const Norm<T>& 
     for (int64_t i = 0; i < S; ++i) gradient.weight[i] += d_weights[s * S + i];
 }
 
-#define TUTTI_INSTANTIATE(T)                                                                                     \
-  template void norm_forward(Executor&, const Segments&, const Norm<T>&, T*, int64_t, T*);                       \
-  template void norm_backward(Executor&, const Segments&, const Norm<T>&, const T*, const T*, int64_t,           \
-                              const NormGradient<T>&, Scratch<T>&)
+#define TUTTI_INSTANTIATE(T)                                                                                                   \
+  template void norm_forward(Executor&, const Segments&, const Norm<T>&, T*, int64_t, T*);                                     \
+  template void norm_backward(Executor&, const Segments&, const Norm<T>&, const T*, const T*, int64_t, const NormGradient<T>&, \
+                              Scratch<T>&)
 TUTTI_INSTANTIATE(float);
 TUTTI_INSTANTIATE(double);
 

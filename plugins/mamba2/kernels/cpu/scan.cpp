@@ -40,12 +40,20 @@ class ChunkedHead {
   // Elements of a worker's memory.
   static int64_t memory_size(const Segments& segments, const Scan<T>& a, bool backward) {
     const int64_t Q = longest_chunk(segments, a), P = a.headdim, N = a.state, chunks = count_chunks(segments.longest(), a.chunk);
-    return backward ? 3 * Q * Q + 4 * Q + 2 * Q * P + 3 * Q * N + (2 + chunks) * P * N : 2 * Q * Q + 2 * Q + Q * P + Q * N + P * N;
+    return backward ? 3 * Q * Q + 4 * Q + 2 * Q * P + 3 * Q * N + (2 + chunks) * P * N
+                    : 2 * Q * Q + 2 * Q + Q * P + Q * N + P * N;
   }
 
   ChunkedHead(const Segments& segments, const Scan<T>& a, const Segment& segment, int64_t head, T* memory)
-      : a_(a), segment_(segment), base_(segment.row * segments.steps() + segment.begin), head_(head),
-        group_(head / (a.heads / a.groups)), P_(a.headdim), N_(a.state), Q_(longest_chunk(segments, a)), free_(memory) {
+      : a_(a),
+        segment_(segment),
+        base_(segment.row * segments.steps() + segment.begin),
+        head_(head),
+        group_(head / (a.heads / a.groups)),
+        P_(a.headdim),
+        N_(a.state),
+        Q_(longest_chunk(segments, a)),
+        free_(memory) {
     decay_ = take(Q_ * Q_), weights_ = take(Q_ * Q_), from_start_ = take(Q_), to_end_ = take(Q_);
     input_ = take(Q_ * P_), scaled_ = take(Q_ * N_);
   }
@@ -77,7 +85,10 @@ class ChunkedHead {
       advance(states + (c + 1) * P_ * N_);
     }
     T* d_h = take(P_ * N_);
-    if (d_final && segment_.is_last) std::copy_n(d_final + state_offset(), P_ * N_, d_h); else std::fill_n(d_h, P_ * N_, T(0));
+    if (d_final && segment_.is_last)
+      std::copy_n(d_final + state_offset(), P_ * N_, d_h);
+    else
+      std::fill_n(d_h, P_ * N_, T(0));
     d_weights_ = take(Q_ * Q_), d_input_ = take(Q_ * P_), product_ = take(Q_ * N_), scaled_x_ = take(Q_ * N_);
     d_decay_ = take(Q_), at_end_ = take(Q_);
     *d_A = T(0), std::fill_n(d_D, a_.D_per_channel ? P_ : 1, T(0));
@@ -92,8 +103,8 @@ class ChunkedHead {
   T* take(int64_t elements) { return std::exchange(free_, free_ + elements); }
   Matrix<T> dense(T* data, int64_t columns) const { return {data, {length_, columns}}; }
   Matrix<T> square(T* data) const { return {data, {length_, length_}}; }
-  Matrix<T> weights() const { return square(weights_); }   // L o C B^T
-  Matrix<T> input() const { return dense(input_, P_); }    // dt x
+  Matrix<T> weights() const { return square(weights_); }  // L o C B^T
+  Matrix<T> input() const { return dense(input_, P_); }   // dt x
   Matrix<T> state(T* h) const { return {h, {P_, N_}}; }
   Matrix<const T> state(const T* h) const { return {h, {P_, N_}}; }
   Matrix<const T> columns(const T* data, int64_t width) const { return {data, {length_, width}, {a_.stride, 1}}; }
@@ -107,7 +118,10 @@ class ChunkedHead {
   // True where there is an initial state; else h is zeroed.
   bool load_initial(T* h) const {
     const bool given = a_.initial && segment_.is_first;
-    if (given) std::copy_n(a_.initial + state_offset(), P_ * N_, h); else std::fill_n(h, P_ * N_, T(0));
+    if (given)
+      std::copy_n(a_.initial + state_offset(), P_ * N_, h);
+    else
+      std::fill_n(h, P_ * N_, T(0));
     return given;
   }
 
@@ -162,7 +176,7 @@ class ChunkedHead {
     multiply(as_const(square(d_weights_)), B(), d_c);
     multiply(as_const(square(d_weights_)).transposed(), C(), d_b);
 
-    multiply(d_out, state(h), dense(product_, N_));        // of E C
+    multiply(d_out, state(h), dense(product_, N_));                           // of E C
     multiply(as_const(input()), as_const(state(d_h)), dense(scaled_x_, N_));  // of R B
     d_decays_across(d_b, d_c, h, d_h);
 
@@ -176,7 +190,10 @@ class ChunkedHead {
       for (int64_t p = 0; p < P_; ++p) {
         d_x[p] = dt(l) * d_in[p] + D(p) * d[p];
         d_dt += d_in[p] * in[p];
-        if (a_.D_per_channel) d_D[p] += d[p] * in[p]; else d_skip += d[p] * in[p];
+        if (a_.D_per_channel)
+          d_D[p] += d[p] * in[p];
+        else
+          d_skip += d[p] * in[p];
       }
       if (!a_.D_per_channel) *d_D += d_skip;
       gradient.dt[(at + l) * a_.heads + head_] = d_dt;
@@ -228,7 +245,8 @@ class ChunkedHead {
   int64_t first_ = 0, length_ = 0;  // of the chunk, from the segment's begin
   T* free_;
   T *decay_, *weights_, *from_start_, *to_end_, *input_, *scaled_;
-  T *d_weights_ = nullptr, *d_input_ = nullptr, *product_ = nullptr, *scaled_x_ = nullptr, *d_decay_ = nullptr, *at_end_ = nullptr;
+  T *d_weights_ = nullptr, *d_input_ = nullptr, *product_ = nullptr, *scaled_x_ = nullptr, *d_decay_ = nullptr,
+    *at_end_ = nullptr;
 };
 
 }  // namespace

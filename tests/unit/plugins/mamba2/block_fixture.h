@@ -63,9 +63,16 @@ T* find(Named<T>& values, const char* name) {
 
 template <class T>
 BlockParameters<T> bind(Named<T>& p) {
-  return {find(p, "in_proj.weight"), find(p, "in_proj.bias"), find(p, "conv1d.weight"),   find(p, "conv1d.bias"),
-          find(p, "dt_bias"),        find(p, "A_log"),        find(p, "D"),               find(p, "norm.weight"),
-          find(p, "out_proj.weight"), find(p, "out_proj.bias")};
+  return {find(p, "in_proj.weight"),
+          find(p, "in_proj.bias"),
+          find(p, "conv1d.weight"),
+          find(p, "conv1d.bias"),
+          find(p, "dt_bias"),
+          find(p, "A_log"),
+          find(p, "D"),
+          find(p, "norm.weight"),
+          find(p, "out_proj.weight"),
+          find(p, "out_proj.bias")};
 }
 
 // Parameters, input x [rows, steps, d_model], initial states, and what a call makes of them.
@@ -75,8 +82,8 @@ struct BlockCase {
   Segments segments;
   Named<T> parameters;
   std::vector<T> x, conv0, ssm0;
-  std::vector<T> y, conv1, ssm1;                   // of forward
-  std::vector<T> d_x, d_conv0, d_ssm0;             // of backward
+  std::vector<T> y, conv1, ssm1;        // of forward
+  std::vector<T> d_x, d_conv0, d_ssm0;  // of backward
   Named<T> gradient;
   BlockTape<T> tape;
   BlockWorkspace<T> workspace;
@@ -127,7 +134,8 @@ inline std::vector<BlockShape> interesting_shapes() {
   shapes[2].bias = true, shapes[2].conv_bias = false, shapes[2].d_inner = 17, shapes[2].d_conv = 2;
   shapes[3].rmsnorm = false, shapes[3].headdim = 12, shapes[3].d_state = 1, shapes[3].d_conv = 8;
   shapes[4].dt_limit_min = 0.4, shapes[4].dt_limit_max = 0.9, shapes[4].chunk = 64;
-  shapes[5].d_model = 5, shapes[5].d_ssm = shapes[5].d_inner = 10, shapes[5].headdim = 2, shapes[5].ngroups = 5, shapes[5].chunk = 1;
+  shapes[5].d_model = 5, shapes[5].d_ssm = shapes[5].d_inner = 10, shapes[5].headdim = 2, shapes[5].ngroups = 5,
+  shapes[5].chunk = 1;
   shapes[6].d_inner = 15, shapes[6].ngroups = 3, shapes[6].bias = true, shapes[6].d_has_hdim = true, shapes[6].chunk = 3;
   return shapes;
 }

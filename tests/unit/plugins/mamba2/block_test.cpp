@@ -67,7 +67,8 @@ TEST_CASE("gradients are right in packed and padded rows") {
 
 TEST_CASE("chunks of any length give what the recurrences give") {
   for (int64_t chunk : {1, 2, 16, 64, 256})
-    for (int64_t steps : {int64_t{1}, int64_t{2}, int64_t{3}, chunk - 1, chunk, chunk + 1, int64_t{255}, int64_t{256}, int64_t{257}}) {
+    for (int64_t steps :
+         {int64_t{1}, int64_t{2}, int64_t{3}, chunk - 1, chunk, chunk + 1, int64_t{255}, int64_t{256}, int64_t{257}}) {
       if (steps < 1) continue;
       for (int64_t groups : {1, 3})
         for (int64_t state : {1, 16}) {

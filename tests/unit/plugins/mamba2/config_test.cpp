@@ -38,7 +38,8 @@ TEST_CASE("every key of the schema has a description, a default and bounds") {
 TEST_CASE("a configuration that doesn't fit is refused with its key and a cure") {
   CHECK(refusal_of({{"d_model", 64}, {"headdim", 24}}) ==
         "headdim 24 doesn't divide d_ssm 128; choose one of 1, 2, 4, 8, 16, 32, 64, 128");
-  CHECK(refusal_of({{"d_model", 64}, {"headdim", 32}, {"ngroups", 3}}) == "ngroups 3 doesn't divide the 4 heads; choose one of 1, 2, 4");
+  CHECK(refusal_of({{"d_model", 64}, {"headdim", 32}, {"ngroups", 3}}) ==
+        "ngroups 3 doesn't divide the 4 heads; choose one of 1, 2, 4");
   CHECK_THAT(refusal_of({{"d_model", 8}, {"d_ssm", 17}}), Catch::Contains("d_ssm 17 is above d_inner 16"));
   CHECK_THAT(refusal_of({{"dt_min", 0.5}}), Catch::Contains("dt_min"));
   CHECK_THAT(refusal_of({{"dt_limit_min", 2}, {"dt_limit_max", 1}}), Catch::Contains("dt_limit_min"));
@@ -47,7 +48,8 @@ TEST_CASE("a configuration that doesn't fit is refused with its key and a cure")
 
 TEST_CASE("a head's width is chosen where none is given") {
   const auto headdim_of = [](int64_t d_model, int64_t ngroups) {
-    const auto config = read_config(*Options::parse(config_with({{"d_model", d_model}, {"ngroups", ngroups}}).c_str()), small_problem());
+    const auto config =
+        read_config(*Options::parse(config_with({{"d_model", d_model}, {"ngroups", ngroups}}).c_str()), small_problem());
     REQUIRE(config);
     return config->block.headdim;
   };

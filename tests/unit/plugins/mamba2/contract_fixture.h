@@ -27,7 +27,9 @@ class TestHost {
     table_.parallel_for = [](const tutti_host* host, int64_t count, int64_t grain, tutti_range_fn body, void* argument) {
       static_cast<ThreadPool*>(host->context)->run(count, grain, body, argument);
     };
-    table_.thread_count = [](const tutti_host* host) -> int32_t { return static_cast<ThreadPool*>(host->context)->thread_count(); };
+    table_.thread_count = [](const tutti_host* host) -> int32_t {
+      return static_cast<ThreadPool*>(host->context)->thread_count();
+    };
     table_.cancelled = [](const tutti_host*) -> int32_t { return 0; };
     table_.progress = [](const tutti_host*, double) {};
     table_.scratch = [](const tutti_host*, uint64_t) -> void* { return nullptr; };
@@ -73,15 +75,21 @@ struct TestBatch {
   Tensor past, target, weight, length, point, quantiles;
 
   TestBatch(const Problem& p, int64_t size, int64_t steps, uint64_t stream = 0)
-      : problem(p), size(size), steps(steps), past(Tensor::of<T>({size, steps, p.features})),
-        target(Tensor::of<T>({size, p.horizon, p.targets})), weight(Tensor::of<T>({size})), length(Tensor::of<int64_t>({size})),
+      : problem(p),
+        size(size),
+        steps(steps),
+        past(Tensor::of<T>({size, steps, p.features})),
+        target(Tensor::of<T>({size, p.horizon, p.targets})),
+        weight(Tensor::of<T>({size})),
+        length(Tensor::of<int64_t>({size})),
         point(Tensor::of<T>({size, p.horizon, p.targets})),
         quantiles(Tensor::of<T>({size, p.horizon, p.targets, static_cast<int64_t>(p.quantiles.size())})) {
     const Philox random(11, stream);
     uint64_t at = 0;
     for (Tensor* tensor : {&past, &target})
       for (int64_t i = 0; i < tensor->size(); ++i) tensor->data<T>()[i] = static_cast<T>(random.normal(at++));
-    for (int64_t i = 0; i < size; ++i) weight.data<T>()[i] = static_cast<T>(0.5 + random.uniform(at++)), length.data<int64_t>()[i] = steps;
+    for (int64_t i = 0; i < size; ++i)
+      weight.data<T>()[i] = static_cast<T>(0.5 + random.uniform(at++)), length.data<int64_t>()[i] = steps;
   }
 
   bool with_length = false, with_weight = false;
@@ -142,7 +150,9 @@ class TestModel {
     expect(extension<tutti_train>(TUTTI_TRAIN_ID)->step(model_, &in, &out, &error_));
     return out;
   }
-  void begin(double steps) { expect(extension<tutti_train>(TUTTI_TRAIN_ID)->notify(model_, TUTTI_EVENT_TRAIN_BEGIN, steps, &error_)); }
+  void begin(double steps) {
+    expect(extension<tutti_train>(TUTTI_TRAIN_ID)->notify(model_, TUTTI_EVENT_TRAIN_BEGIN, steps, &error_));
+  }
 
   std::vector<tutti_parameter> parameters() {
     const auto* table = extension<tutti_parameters>(TUTTI_PARAMETERS_ID);
@@ -168,8 +178,9 @@ class TestModel {
     expect(extension<tutti_gradient>(TUTTI_GRADIENT_ID)->evaluate(model_, &b, &loss, borrowed.data(), &error_));
     std::vector<std::vector<T>> gradients;
     for (const Tensor& tensor : tensors)
-      gradients.emplace_back(tensor.size() > 0 && tensor.data() ? std::vector<T>(tensor.data<T>(), tensor.data<T>() + tensor.size())
-                                                                : std::vector<T>());
+      gradients.emplace_back(tensor.size() > 0 && tensor.data()
+                                 ? std::vector<T>(tensor.data<T>(), tensor.data<T>() + tensor.size())
+                                 : std::vector<T>());
     return {loss, gradients};
   }
 

@@ -60,7 +60,8 @@ TEST_CASE("every gradient of the whole model is the limit of its differences, th
   config["ngroups"] = 2, config["patch"] = 4, config["bias"] = true;
   CHECK(worst_gradient_error(quantile_problem(), config, true) < 1e-7);
   config = tiny();
-  config["channel_independent"] = true, config["revin"] = false, config["d_ssm"] = 4, config["d_has_hdim"] = true, config["layers"] = 1;
+  config["channel_independent"] = true, config["revin"] = false, config["d_ssm"] = 4, config["d_has_hdim"] = true,
+  config["layers"] = 1;
   CHECK(worst_gradient_error(small_problem(), config, true) < 1e-7);
 }
 
@@ -155,7 +156,8 @@ TEST_CASE("a stream answers as predict does on all frames so far") {
   const auto* stream = TestModel::extension<tutti_stream>(TUTTI_STREAM_ID);
   for (const bool independent : {false, true}) {
     auto config = small_config();
-    config["revin"] = false, config["channel_independent"] = independent, config["dt_limit_min"] = 0.01, config["dt_limit_max"] = 0.05;
+    config["revin"] = false, config["channel_independent"] = independent, config["dt_limit_min"] = 0.01,
+    config["dt_limit_max"] = 0.05;
     config["ngroups"] = 2, config["d_has_hdim"] = true, config["d_ssm"] = 8;
     TestModel model(host, small_problem(), config);
     tutti_error error{};
@@ -179,7 +181,8 @@ TEST_CASE("a stream answers as predict does on all frames so far") {
       const tutti_output out = answers.output();
       REQUIRE(stream->step(model.get(), state, &borrowed, nullptr, &out, &error) == TUTTI_OK);
       for (int64_t b = 0; b < 2; ++b)
-        std::memcpy(window.past.data<double>() + b * (t + 1) * 3, batch.past.data<double>() + b * 36, static_cast<size_t>(t + 1) * 24);
+        std::memcpy(window.past.data<double>() + b * (t + 1) * 3, batch.past.data<double>() + b * 36,
+                    static_cast<size_t>(t + 1) * 24);
       CHECK(relative_difference(answers.points(), model.predict(window)) < 1e-13);
     }
     stream->destroy(model.get(), state);

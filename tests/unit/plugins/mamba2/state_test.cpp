@@ -17,7 +17,8 @@ BlockCase<double> part_of(const BlockCase<double>& c, int64_t first, int64_t las
   BlockCase<double> part(c.shape, Segments::whole(rows, last - first));
   part.parameters = c.parameters, part.conv0 = conv, part.ssm0 = ssm;
   for (int64_t row = 0; row < rows; ++row)
-    std::copy_n(c.x.begin() + (row * c.segments.steps() + first) * D, (last - first) * D, part.x.begin() + row * (last - first) * D);
+    std::copy_n(c.x.begin() + (row * c.segments.steps() + first) * D, (last - first) * D,
+                part.x.begin() + row * (last - first) * D);
   part.forward();
   return part;
 }

@@ -104,12 +104,14 @@ TEST_CASE("the first step moves each weight by the learning rate against its gra
   const auto parameters = model.parameters();
   std::vector<std::vector<double>> before;
   for (const auto& p : parameters)
-    before.emplace_back(static_cast<double*>(p.tensor.data), static_cast<double*>(p.tensor.data) + TestModel::byte_size(p.tensor) / 8);
+    before.emplace_back(static_cast<double*>(p.tensor.data),
+                        static_cast<double*>(p.tensor.data) + TestModel::byte_size(p.tensor) / 8);
   model.train(batch);
   for (size_t i = 0; i < parameters.size(); ++i) {
     if (parameters[i].role != TUTTI_ROLE_WEIGHT) continue;
     const std::string name = parameters[i].name;
-    const bool decays = name.ends_with("proj.weight") || name.ends_with("conv1d.weight") || name == "embed.weight" || name == "head.weight";
+    const bool decays =
+        name.ends_with("proj.weight") || name.ends_with("conv1d.weight") || name == "embed.weight" || name == "head.weight";
     for (size_t k = 0; k < gradients[i].size(); ++k) {
       const double g = gradients[i][k];
       INFO(name);
@@ -128,8 +130,9 @@ TEST_CASE("a clipped gradient is as if the loss were smaller") {
   REQUIRE(out.scalars[0].value > 1e-3);
   double squares = 0;  // the first moment is (1 - 0.9) times the clipped gradient
   for (const auto& p : model.parameters())
-    if (std::string(p.name).starts_with("optimizer.exp_avg.") )
-      for (size_t k = 0; k < TestModel::byte_size(p.tensor) / 8; ++k) squares += std::pow(static_cast<double*>(p.tensor.data)[k] / 0.1, 2);
+    if (std::string(p.name).starts_with("optimizer.exp_avg."))
+      for (size_t k = 0; k < TestModel::byte_size(p.tensor) / 8; ++k)
+        squares += std::pow(static_cast<double*>(p.tensor.data)[k] / 0.1, 2);
   CHECK(std::sqrt(squares) == Approx(1e-3));
 }
 

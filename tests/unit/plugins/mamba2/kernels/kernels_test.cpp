@@ -18,11 +18,21 @@ struct ScanCase {
   Segments segments;
 
   ScanCase(int64_t steps, int64_t P, int64_t N, int64_t chunk)
-      : steps(steps), P(P), N(N), chunk(chunk), columns(random_values<T>(steps * (P + 2 * N), 1)), dt(static_cast<size_t>(steps), T(0.1)),
-        A{T(-1)}, D{T(0.5)}, y(static_cast<size_t>(steps * P)), h(static_cast<size_t>(P * N)), segments(Segments::whole(1, steps)) {}
+      : steps(steps),
+        P(P),
+        N(N),
+        chunk(chunk),
+        columns(random_values<T>(steps * (P + 2 * N), 1)),
+        dt(static_cast<size_t>(steps), T(0.1)),
+        A{T(-1)},
+        D{T(0.5)},
+        y(static_cast<size_t>(steps * P)),
+        h(static_cast<size_t>(P * N)),
+        segments(Segments::whole(1, steps)) {}
 
   Scan<T> scan() const {
-    return {1, P, 1, N, chunk, columns.data(), columns.data() + P, columns.data() + P + N, P + 2 * N, dt.data(), A.data(), D.data(), false, nullptr};
+    return {1,         P,         1,        N,        chunk, columns.data(), columns.data() + P, columns.data() + P + N,
+            P + 2 * N, dt.data(), A.data(), D.data(), false, nullptr};
   }
   void run(const char* kernels) {
     SerialExecutor executor;
@@ -37,7 +47,8 @@ struct ScanCase {
     std::vector<T> d_columns(columns.size()), d_dt(dt.size()), d_A(1), d_D(1), d_initial(h.size());
     find_kernels<T>(kernels)->scan_backward(
         executor, segments, scan(), d_y.data(), d_h.data(),
-        {d_columns.data(), d_columns.data() + P, d_columns.data() + P + N, d_dt.data(), d_A.data(), d_D.data(), d_initial.data()}, scratch);
+        {d_columns.data(), d_columns.data() + P, d_columns.data() + P + N, d_dt.data(), d_A.data(), d_D.data(), d_initial.data()},
+        scratch);
     for (const auto* more : {&d_dt, &d_A, &d_D, &d_initial}) d_columns.insert(d_columns.end(), more->begin(), more->end());
     return d_columns;
   }
@@ -68,8 +79,9 @@ TEST_CASE("a convolution of width two is what one works out by hand") {
   for (const char* kernels : {"reference", "chunked"}) {
     std::vector<double> y(3), final_state(1);
     SerialExecutor executor;
-    find_kernels<double>(kernels)->conv_forward(executor, Segments::whole(1, 3), {1, 2, x.data(), 1, weight.data(), bias.data(), initial.data()},
-                                                y.data(), final_state.data());
+    find_kernels<double>(kernels)->conv_forward(executor, Segments::whole(1, 3),
+                                                {1, 2, x.data(), 1, weight.data(), bias.data(), initial.data()}, y.data(),
+                                                final_state.data());
     for (const auto& [value, sum] : {std::pair(y[0], 6.0), std::pair(y[1], 3.5), std::pair(y[2], 8.0)})
       CHECK(value == Approx(sum / (1 + std::exp(-sum))).epsilon(1e-15));
     CHECK(final_state[0] == 4);
@@ -98,7 +110,8 @@ TEST_CASE("time steps stay inside their limits and pass no gradient outside") {
     CHECK(dt[1] == 0.01);
     CHECK(dt[2] == Approx(std::log1p(std::exp(-3.0))));
     CHECK(dt[5] == 25);
-    table->time_step_backward(executor, Segments::whole(1, 7), time_step, std::vector<double>(7, 1.0).data(), d_raw.data(), d_bias.data());
+    table->time_step_backward(executor, Segments::whole(1, 7), time_step, std::vector<double>(7, 1.0).data(), d_raw.data(),
+                              d_bias.data());
     CHECK(d_raw[1] == 0);
     CHECK(d_raw[3] == Approx(0.5));
     CHECK(d_raw[6] == 0);
@@ -115,7 +128,8 @@ TEMPLATE_TEST_CASE("the longest time steps and the fastest decays leave everythi
       for (double largest : {1e-6, 1.0, 1e4}) {
         ScanCase<T> reference(steps, 3, 4, 64);
         reference.A = {static_cast<T>(-decay)};
-        for (size_t t = 0; t < reference.dt.size(); ++t) reference.dt[t] = static_cast<T>(t % 3 == 0 ? largest : t % 3 == 1 ? 0.0 : 0.01);
+        for (size_t t = 0; t < reference.dt.size(); ++t)
+          reference.dt[t] = static_cast<T>(t % 3 == 0 ? largest : t % 3 == 1 ? 0.0 : 0.01);
         ScanCase<T> chunked = reference;
         reference.run("reference"), chunked.run("chunked");
         INFO(steps << " steps, A " << -decay << ", dt " << largest);
