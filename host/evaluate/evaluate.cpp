@@ -212,6 +212,11 @@ class Evaluation {
     results.lookback = experiment_.window.lookback;
     results.horizon = experiment_.window.horizon;
     results.metric_names = experiment_.metrics;
+    for (const MetricInfo& metric : metrics()) {
+      results.lower_is_better[metric.name] = metric.lower_is_better;
+      results.definitions[metric.name] = metric.definition;
+    }
+    for (const CombinerInfo& combiner : combiners()) results.definitions[combiner.name] = combiner.definition;
     for (const MemberPlan& member : experiment_.members) results.member_names.push_back(member.name);
     results.folds = folds_;
     for (Judge& judge : judges_) {
@@ -315,16 +320,16 @@ class Evaluation {
 }  // namespace
 
 Result<Experiment> check_experiment(Experiment experiment, const Catalogue& catalogue) {
+  const auto at = [](const SourcePlace& place, const Error& error) { return Error{error.code, fmt::format("{}: {}", place.text(), error.message)}; };
   for (const std::string& name : experiment.combine)
-    if (Result<std::unique_ptr<Combiner>> made = make_combiner(name); !made) return made.error();
+    if (Result<std::unique_ptr<Combiner>> made = make_combiner(name); !made) return at(experiment.combine_place, made.error());
   for (const std::string& name : experiment.metrics)
-    if (Result<MetricInfo> found = find_metric(name); !found) return found.error();
+    if (Result<MetricInfo> found = find_metric(name); !found) return at(experiment.metrics_place, found.error());
   for (MemberPlan& member : experiment.members) {
-    const auto placed = [&](const Error& error) { return Error{error.code, fmt::format("{}: {}", member.place.text(), error.message)}; };
     Result<Catalogue::Model> model = catalogue.find(member.plugin);
-    if (!model) return placed(model.error());
+    if (!model) return at(member.place, model.error());
     Result<std::string> config = complete_config(model->type->config_schema, member.config_json);
-    if (!config) return placed(bad_input(fmt::format("{}: {}", member.plugin, config.error().message)));
+    if (!config) return at(member.place, bad_input(fmt::format("{}: {}", member.plugin, config.error().message)));
     member.config_json = *config;
   }
   return experiment;

@@ -51,6 +51,8 @@ struct Results {
   std::vector<std::string> targets;
   int64_t lookback = 0, horizon = 0;
   std::vector<std::string> metric_names;  // in the order asked for; the first one ranks
+  std::map<std::string, bool> lower_is_better;        // metric -> is it an error?
+  std::map<std::string, std::string> definitions;     // metric or combination -> one sentence
   std::vector<std::string> member_names;  // order of weights
   std::vector<FoldSummary> folds;
   std::vector<Entry> entries;         // members in the experiment's order, then combinations
