@@ -59,11 +59,8 @@ void gemm(T alpha, Matrix<const T> a, Matrix<const T> b, T beta, Matrix<T> c) {
   check_gemm_shapes(a, b, c);
   if (!has_unit_stride(c)) throw std::invalid_argument("gemm: the result has no stride of 1");
   if (c.size() == 0) return;
-<<<<<<< HEAD
   if (a.shape[1] == 0) return scale(c, beta);
-=======
   if (c.shape[0] + c.shape[1] + a.shape[1] < kSmall) return multiply_small(alpha, a, b, beta, c);
->>>>>>> mamba
   std::vector<T> copy_a, copy_b;
   a = with_unit_stride(a, copy_a);
   b = with_unit_stride(b, copy_b);
