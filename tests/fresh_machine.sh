@@ -47,5 +47,9 @@ echo "Running $* on $(git log -1 --format=%h)"
 # Mounts and processes live in namespaces of their own and end with the command.
 unshare --mount --pid --fork env --ignore-environment PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LANG=C.UTF-8 \
   CI="${CI:-}" ROOT="$root" bash -c '
-    mount -t proc proc "$ROOT/proc" && mount -t tmpfs tmpfs "$ROOT/dev/shm" && exec chroot "$ROOT" bash -c "cd /tutti && exec \"\$@\"" bash "$@"
+    set -e
+    mount -t proc proc "$ROOT/proc"
+    mount -t tmpfs tmpfs "$ROOT/dev/shm"
+    mount -t devpts devpts "$ROOT/dev/pts" -o newinstance,ptmxmode=666
+    exec chroot "$ROOT" bash -c "cd /tutti && exec \"\$@\"" bash "$@"
   ' bash "$@"

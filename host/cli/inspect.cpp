@@ -113,7 +113,7 @@ void add_inspect_command(CLI::App& app, CommonOptions& common, Action& chosen) {
   auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand("inspect", "One model: what it promises, its configuration with defaults, its parameters");
   command->add_option("model", options->name, "A model's id, or the file of a plugin")->required()->type_name("ID|FILE");
-  command->footer("Example:\n  tutti inspect tutti.last-value\n  tutti inspect ./my_model.so");
+  command->footer("Example:\n  tutti inspect example.last-value\n  tutti inspect ./my_model.so");
   command->callback([&, options] {
     chosen = [&, options]() -> Result<void> {
       if (!std::filesystem::is_regular_file(options->name)) {
