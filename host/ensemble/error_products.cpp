@@ -26,7 +26,8 @@ double ErrorProducts::squared_error(const std::vector<double>& weights) const {
   assert(static_cast<int64_t>(weights.size()) == members);
   double sum = 0;
   for (int64_t i = 0; i < members; ++i)
-    for (int64_t j = 0; j < members; ++j) sum += weights[static_cast<size_t>(i)] * (*this)(i, j) * weights[static_cast<size_t>(j)];
+    for (int64_t j = 0; j < members; ++j)
+      sum += weights[static_cast<size_t>(i)] * (*this)(i, j) * weights[static_cast<size_t>(j)];
   return sum;
 }
 
@@ -47,8 +48,8 @@ Result<ErrorProducts> error_products(const std::string& who, const ValidForecast
     }
     for (int64_t i = 0; i < count; ++i)
       for (int64_t j = 0; j <= i; ++j)
-        products.mean[static_cast<size_t>(i * count + j)] += dot(&errors[static_cast<size_t>(i * kBlock)],
-                                                                  &errors[static_cast<size_t>(j * kBlock)], n);
+        products.mean[static_cast<size_t>(i * count + j)] +=
+            dot(&errors[static_cast<size_t>(i * kBlock)], &errors[static_cast<size_t>(j * kBlock)], n);
   }
   for (int64_t i = 0; i < count; ++i) {
     if (!std::isfinite(products(i, i)))

@@ -49,7 +49,10 @@ Result<MetricInfo> find_metric(const std::string& name) {
 }
 
 Metrics::Metrics(std::vector<double> mase_scale)
-    : mase_scale_(std::move(mase_scale)), scaled_(mase_scale_.size()), scaled_cells_(mase_scale_.size()), excluded_(mase_scale_.size()) {
+    : mase_scale_(std::move(mase_scale)),
+      scaled_(mase_scale_.size()),
+      scaled_cells_(mase_scale_.size()),
+      excluded_(mase_scale_.size()) {
   for (size_t k = 0; k < mase_scale_.size(); ++k) excluded_[k] = !(mase_scale_[k] > 0 && std::isfinite(mase_scale_[k]));
 }
 

@@ -5,7 +5,8 @@
 //   mae                    mean of |p - y|
 //   rmse                   sqrt(mse)
 //   mase                   mean over targets of mae_k / scale_k, with scale_k = mean |y_t - y_(t-m)| on the training rows, m the
-//                          season (1 where none is declared); a target with scale 0 is left out and counted (Hyndman, Koehler 2006)
+//                          season (1 where none is declared); a target with scale 0 is left out and counted (Hyndman, Koehler
+//                          2006)
 //   smape                  200 * mean of |p - y| / (|p| + |y|), 0 … 200; a cell with p = y = 0 counts as 0
 //   directional-accuracy   share of cells with sign(p_h - y_0) = sign(y_h - y_0), y_0 the last past value; cells whose truth
 //                          doesn't move are left out; 0 … 1, higher is better
@@ -29,7 +30,7 @@ struct MetricInfo {
 
 const std::vector<MetricInfo>& metrics();
 
-// Null-like error where the name is none of metrics(); offers the nearest spelling.
+// An error where the name is none of metrics(); it offers the nearest spelling.
 Result<MetricInfo> find_metric(const std::string& name);
 
 // Sums over windows, from which every metric is worked out. Windows are added one by one in the order given, so that the
@@ -65,9 +66,9 @@ class Metrics {
   bool finite_ = true;
   int64_t windows_ = 0, cells_ = 0, moved_ = 0, right_direction_ = 0;
   double squared_ = 0, absolute_ = 0, symmetric_ = 0;
-  std::vector<double> scaled_;          // [targets] sum of |p - y| / scale
-  std::vector<int64_t> scaled_cells_;   // [targets] cells in scaled_
-  std::vector<bool> excluded_;          // [targets]
+  std::vector<double> scaled_;            // [targets] sum of |p - y| / scale
+  std::vector<int64_t> scaled_cells_;     // [targets] cells in scaled_
+  std::vector<bool> excluded_;            // [targets]
   std::vector<double> absolute_by_step_;  // [horizon]
 };
 

@@ -24,9 +24,9 @@ TEST_CASE("the median is the middle answer, or the mean of the middle two") {
 }
 
 TEST_CASE("the trimmed mean drops a fifth of the members at each side, rounded down") {
-  CHECK(combined("trimmed-mean", {1, 2, 3, 10}) == std::vector<double>{4});           // none
-  CHECK(combined("trimmed-mean", {900, 2, 3, 4, -900}) == std::vector<double>{3});    // one
-  CHECK(combined("trimmed-mean", {7, 6, 5, 4, 3, 2, 100}) == std::vector<double>{5}); // one of seven
+  CHECK(combined("trimmed-mean", {1, 2, 3, 10}) == std::vector<double>{4});                            // none
+  CHECK(combined("trimmed-mean", {900, 2, 3, 4, -900}) == std::vector<double>{3});                     // one
+  CHECK(combined("trimmed-mean", {7, 6, 5, 4, 3, 2, 100}) == std::vector<double>{5});                  // one of seven
   CHECK(combined("trimmed-mean", {1, 1, 1, 2, 2, 2, 3, 3, 90, 90}) == std::vector<double>{13.0 / 6});  // two
   CHECK(combined("trimmed-mean", {8}) == std::vector<double>{8});
 }

@@ -41,8 +41,8 @@ TEST_CASE("an unknown combination is refused with the nearest spelling") {
 }
 
 TEST_CASE("the mean of whole numbers is exact") {
-  CHECK((*make_combiner("mean"))->combine({forecast_of({1, 0.5}), forecast_of({2, 0.5}), forecast_of({6, 0.5})}).point ==
-        std::vector<double>{3, 0.5});
+  CHECK((*make_combiner("mean"))->combine({forecast_of({1, 5}), forecast_of({2, 5}), forecast_of({6, 5})}).point ==
+        std::vector<double>{3, 5});
 }
 
 TEST_CASE("a weighted mean weighs members by what it learned") {
@@ -144,7 +144,8 @@ TEST_CASE("every combination refuses members of different horizons and numbers t
   for (const CombinerInfo& info : combiners()) {
     ValidForecasts valid = valid_of({{1, 2}, {1, HUGE_VAL}}, {1, 2});
     CHECK((*make_combiner(info.name))->fit(valid).error().message ==
-          std::string(info.name) + " was given member 2 with a forecast of inf at window 2; a member that fails must be left out");
+          std::string(info.name) +
+              " was given member 2 with a forecast of inf at window 2; a member that fails must be left out");
     valid.members[1] = {2, 3, 1, std::vector<double>(6), 0, {}};
     CHECK((*make_combiner(info.name))->fit(valid).error().message ==
           std::string(info.name) + " was given a member with horizon 1 and one with 3");

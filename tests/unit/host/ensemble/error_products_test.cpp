@@ -50,5 +50,6 @@ TEST_CASE("what can't be learned from is refused with a sentence") {
 
   ValidForecasts quantiles = valid_of({{1}}, {1});
   quantiles.members[0].levels = 2, quantiles.members[0].quantiles = {1, std::numeric_limits<double>::infinity()};
-  CHECK(refusal(quantiles) == "stack was given member 1 with a quantile of inf at window 1; a member that fails must be left out");
+  CHECK(refusal(quantiles) ==
+        "stack was given member 1 with a quantile of inf at window 1; a member that fails must be left out");
 }

@@ -42,11 +42,15 @@ std::vector<double> direct_greedy(const ValidForecasts& valid, int picks) {
 }  // namespace
 
 TEST_CASE("greedy picks what helps most and keeps the shortest run of picks that is best") {
-  // Errors (3,3), (0,1), (5,5). First the second member (mse 1/2). Adding the first makes both errors larger, however often
-  // the second was picked before; the second again gives the same 1/2. So one pick is best.
-  const auto products = error_products("greedy", valid_of({{3, 3}, {0, 1}, {5, 5}}, {0, 0}));
-  REQUIRE(products);
-  CHECK(greedy_weights(*products) == std::vector<double>{0, 1, 0});
+  // Errors (3,0), (0,1), (5,5). The second member alone has mse 0.5, and half of the first makes it worse. A tenth of the
+  // first gives (0.3,0.9), mse 0.45, which no other share reaches.
+  const auto shared = error_products("greedy", valid_of({{3, 0}, {0, 1}, {5, 5}}, {0, 0}));
+  REQUIRE(shared);
+  CHECK(greedy_weights(*shared) == std::vector<double>{0.1, 0.9, 0});
+
+  const auto alone = error_products("greedy", valid_of({{3, 3}, {1, 1}, {5, 5}}, {0, 0}));
+  REQUIRE(alone);
+  CHECK(greedy_weights(*alone) == std::vector<double>{0, 1, 0});
 }
 
 TEST_CASE("members whose errors cancel are picked in turn") {

@@ -133,8 +133,8 @@ TEST_CASE("metrics have the same bits however windows are batched") {
 
 TEST_CASE("merged folds are judged together, each in units of its own scale") {
   Metrics first({2}), second({4});
-  first.add({1, 1, 1, {3}, 0, {}}, {1, 1, 1, {1}, {0}});               // error 2, scaled 1
-  second.add({2, 1, 1, {1, 9}, 0, {}}, {2, 1, 1, {1, 1}, {0, 0}});     // errors 0 and 8, scaled 0 and 2
+  first.add({1, 1, 1, {3}, 0, {}}, {1, 1, 1, {1}, {0}});            // error 2, scaled 1
+  second.add({2, 1, 1, {1, 9}, 0, {}}, {2, 1, 1, {1, 1}, {0, 0}});  // errors 0 and 8, scaled 0 and 2
   first.merge(second);
   CHECK(first.windows() == 3);
   CHECK(first.value("mse") == (4.0 + 64.0) / 3);
@@ -162,8 +162,8 @@ TEST_CASE("the scale of mase is the mean change over a season") {
 }
 
 TEST_CASE("an unknown metric is refused with the nearest spelling") {
-  CHECK(find_metric("rsme").error().message ==
-        "unknown metric \"rsme\" (did you mean \"rmse\"?); there are \"mse\", \"mae\", \"rmse\", \"mase\", \"smape\" and "
+  CHECK(find_metric("smap").error().message ==
+        "unknown metric \"smap\" (did you mean \"smape\"?); there are \"mse\", \"mae\", \"rmse\", \"mase\", \"smape\" and "
         "\"directional-accuracy\"");
   CHECK(!find_metric("directional-accuracy")->lower_is_better);
   CHECK(find_metric("mae")->lower_is_better);
