@@ -81,10 +81,16 @@ struct Scoreboard::Truths {
 Scoreboard::Scoreboard(const Experiment& experiment, const Table& table, const RunFolder* keep, Progress& progress)
     : experiment_(experiment), table_(table), keep_(keep), progress_(progress) {
   for (const MemberPlan& member : experiment.members) {
-    scores_.push_back({{Entry::Kind::member, member.name, member.plugin}, {}, {}});
+    Entry& entry = scores_.emplace_back().entry;
+    entry.name = member.name;
+    entry.plugin = member.plugin;
     found_.member_names.push_back(member.name);
   }
-  for (const std::string& name : experiment.combine) scores_.push_back({{Entry::Kind::combination, name}, {}, {}});
+  for (const std::string& name : experiment.combine) {
+    Entry& entry = scores_.emplace_back().entry;
+    entry.kind = Entry::Kind::combination;
+    entry.name = name;
+  }
   found_.name = experiment.name;
   found_.data = fmt::format("{}: {} rows, {} columns", experiment.data_path.filename().string(), table.rows(), table.width());
   found_.units = experiment.original_units ? "original" : "scaled";
