@@ -31,9 +31,13 @@ Json numbers(const std::vector<double>& values) {
   return json;
 }
 
+// A number must not pass for a list of one: these throw where json is of another type.
+const Json::array_t& items(const Json& json) { return json.get_ref<const Json::array_t&>(); }
+const Json::object_t& fields(const Json& json) { return json.get_ref<const Json::object_t&>(); }
+
 std::vector<double> to_numbers(const Json& json) {
   std::vector<double> values;
-  for (const Json& x : json) values.push_back(to_number(x));
+  for (const Json& x : items(json)) values.push_back(to_number(x));
   return values;
 }
 
@@ -45,7 +49,7 @@ Json figures(const std::map<std::string, double>& values) {
 
 std::map<std::string, double> to_figures(const Json& json) {
   std::map<std::string, double> values;
-  for (const auto& [metric, x] : json.items()) values[metric] = to_number(x);
+  for (const auto& [metric, x] : fields(json)) values[metric] = to_number(x);
   return values;
 }
 
@@ -60,8 +64,14 @@ Json list(const std::vector<T>& values, Write write) {
 template <class Read>
 auto to_list(const Json& json, Read read) {
   std::vector<decltype(read(json))> values;
-  for (const Json& value : json) values.push_back(read(value));
+  for (const Json& value : items(json)) values.push_back(read(value));
   return values;
+}
+
+Entry::Kind to_kind(const Json& json) {
+  if (json == "member") return Entry::Kind::member;
+  if (json == "combination") return Entry::Kind::combination;
+  throw Json::other_error::create(501, "an entry's kind is neither member nor combination", &json);
 }
 
 Json write_entry(const Entry& entry) {
@@ -81,7 +91,7 @@ Json write_entry(const Entry& entry) {
 
 Entry read_entry(const Json& json) {
   Entry entry;
-  entry.kind = json.at("kind") == "member" ? Entry::Kind::member : Entry::Kind::combination;
+  entry.kind = to_kind(json.at("kind"));
   json.at("name").get_to(entry.name);
   json.at("plugin").get_to(entry.plugin);
   json.at("failure").get_to(entry.failure);
@@ -120,7 +130,7 @@ Json write_sample(const Sample& sample) {
 
 Sample read_sample(const Json& json) {
   Sample sample{json.at("title"), to_numbers(json.at("past")), to_numbers(json.at("truth")), {}};
-  for (const auto& [name, values] : json.at("forecast").items()) sample.forecast[name] = to_numbers(values);
+  for (const auto& [name, values] : fields(json.at("forecast"))) sample.forecast[name] = to_numbers(values);
   return sample;
 }
 
@@ -133,7 +143,7 @@ Json write_meanings(const std::map<std::string, MetricMeaning>& meanings) {
 
 std::map<std::string, MetricMeaning> read_meanings(const Json& json) {
   std::map<std::string, MetricMeaning> meanings;
-  for (const auto& [metric, meaning] : json.items()) meanings[metric] = {meaning.at("definition"), meaning.at("lower_is_better")};
+  for (const auto& [metric, meaning] : fields(json)) meanings[metric] = {meaning.at("definition"), meaning.at("lower_is_better")};
   return meanings;
 }
 

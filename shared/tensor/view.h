@@ -106,11 +106,8 @@ View<T, 3> broadcast(const Matrix<T>& matrix, int64_t batch) {
   return {matrix.data, {batch, matrix.shape[0], matrix.shape[1]}, {0, matrix.strides[0], matrix.strides[1]}};
 }
 
-inline std::string shape_text(const int64_t* shape, int ndim) {
-  std::string text = "[";
-  for (int axis = 0; axis < ndim; ++axis) text += (axis ? "," : "") + std::to_string(shape[axis]);
-  return text + "]";
-}
+// "[8,60,16]"
+std::string shape_text(const int64_t* shape, int ndim);
 
 // Memory that the CPU can read.
 inline bool is_cpu(tutti_device device) { return device.type == TUTTI_CPU || device.type == TUTTI_CPU_PINNED; }
