@@ -1,5 +1,6 @@
 // An owning, dense tensor whose element type is known at run time: what checkpoints, parameters and batches are
-// made of. Memory is aligned to 64 bytes and zeroed. Moves cheaply, copies only by clone().
+// made of. Memory is aligned to 64 bytes and zeroed. Moves cheaply and leaves an empty tensor
+// behind; copies only by clone().
 #pragma once
 
 #include <tutti/plugin.h>
@@ -30,8 +31,8 @@ class Tensor {
 
   tutti_dtype dtype() const { return dtype_; }
   const std::vector<int64_t>& shape() const { return shape_; }
-  int64_t size() const { return size_; }  // elements
-  int64_t bytes() const { return size_ * size_in_bytes(dtype_); }
+  int64_t size() const { return memory_ ? size_ : 0; }  // elements
+  int64_t bytes() const { return size() * size_in_bytes(dtype_); }
 
   void* data() { return memory_.get(); }
   const void* data() const { return memory_.get(); }
