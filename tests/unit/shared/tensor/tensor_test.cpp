@@ -52,11 +52,15 @@ TEST_CASE("a tensor moves without its elements moving") {
 
 TEST_CASE("a moved-from tensor is empty") {
   Tensor tensor = Tensor::of<float>({2, 3});
-  const Tensor moved = std::move(tensor);
+  Tensor moved = std::move(tensor);
+  moved = std::move(moved);
+  CHECK(moved.size() == 6);
   CHECK(tensor.size() == 0);
   CHECK(tensor.bytes() == 0);
   CHECK(tensor.shape().empty());
   CHECK(tensor.data() == nullptr);
+  tensor = std::move(moved);
+  CHECK(tensor.size() == 6);
 }
 
 TEST_CASE("a borrowed tensor shows the same elements to the contract") {
