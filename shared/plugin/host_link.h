@@ -31,7 +31,7 @@ class HostLink final : public Executor {
   template <class T>
   T* scratch(int64_t count) const {
     uint64_t bytes = 0;
-    void* memory = __builtin_mul_overflow(count, sizeof(T), &bytes) ? nullptr : host_->scratch(host_, bytes);
+    void* memory = __builtin_mul_overflow(count, sizeof(T), &bytes) ? nullptr : host_->scratch(host_, bytes ? bytes : 1);
     if (!memory) throw std::bad_alloc();
     return static_cast<T*>(memory);
   }
