@@ -317,11 +317,8 @@ class TemporaryFile {
   bool closed_ = false;  // and not yet in its place
 };
 
-Result<void> sync_folder(const std::filesystem::path& path) {
-  const std::filesystem::path folder = path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
-  File handle(folder, O_RDONLY | O_DIRECTORY);
-  if (handle.is_open() && (handle.sync() || errno == EINVAL)) return {};  // EINVAL: this file system has no such thing
-  return system_failure(path, "is written, but its folder can't be synchronised");
+std::filesystem::path folder_of(const std::filesystem::path& path) {
+  return path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
 }
 
 Result<void> write(const std::filesystem::path& path, const std::vector<TensorToWrite>& tensors,
@@ -330,6 +327,8 @@ Result<void> write(const std::filesystem::path& path, const std::vector<TensorTo
   TUTTI_TRY(const std::string header, header_text(path.string(), tensors, sizes, metadata));
   const uint64_t header_size = header.size();
 
+  File folder(folder_of(path), O_RDONLY | O_DIRECTORY);
+  if (!folder.is_open()) return system_failure(path, "can't be written");
   TemporaryFile temporary(path);
   File& file = temporary.file();
   if (!file.is_open()) return system_failure(path, "can't be written");
@@ -339,7 +338,8 @@ Result<void> write(const std::filesystem::path& path, const std::vector<TensorTo
     written = sizes[i] == 0 || file.write(static_cast<const char*>(tensor.data) + tensor.byte_offset, sizes[i]);
   }
   if (!written || !file.sync() || !temporary.close() || !temporary.replace(path)) return system_failure(path, "can't be written");
-  return sync_folder(path);
+  if (folder.sync() || errno == EINVAL) return {};  // EINVAL: this file system has no such thing
+  return system_failure(path, "is written, but may be lost when the machine stops: its folder can't be synchronised");
 }
 
 // body's result, or what it threw as an Error.

@@ -40,7 +40,7 @@ Result<Checkpoint> read_safetensors(const std::filesystem::path& path);
 
 // Writes tensors in the given order, with no gap between them; the first begins at a multiple of 8 bytes. Names and
 // metadata are UTF-8, names differ from one another. The same input gives the same bytes. On failure the file at
-// path is as it was.
+// path is as it was, unless the sentence says that it is written.
 Result<void> write_safetensors(const std::filesystem::path& path, const std::vector<TensorToWrite>& tensors,
                                const std::map<std::string, std::string>& metadata = {});
 
