@@ -6,19 +6,25 @@
 namespace tutti {
 namespace {
 
+// Letters inserted, left out, exchanged, or swapped with their neighbour (optimal string alignment).
 size_t edit_distance(const std::string& a, const std::string& b) {
-  std::vector<size_t> row(b.size() + 1);
+  std::vector<size_t> before_last, last, row(b.size() + 1);
   std::iota(row.begin(), row.end(), size_t{0});
   for (size_t i = 1; i <= a.size(); ++i) {
-    size_t diagonal = row[0];
+    before_last = std::move(last), last = row;
     row[0] = i;
     for (size_t j = 1; j <= b.size(); ++j) {
-      const size_t substituted = diagonal + (a[i - 1] != b[j - 1]);
-      diagonal = row[j];
-      row[j] = std::min({row[j] + 1, row[j - 1] + 1, substituted});
+      row[j] = std::min({last[j] + 1, row[j - 1] + 1, last[j - 1] + (a[i - 1] != b[j - 1])});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) row[j] = std::min(row[j], before_last[j - 2] + 1);
     }
   }
   return row[b.size()];
+}
+
+std::string lower(std::string text) {
+  for (char& letter : text)
+    if (letter >= 'A' && letter <= 'Z') letter = static_cast<char>(letter - 'A' + 'a');
+  return text;
 }
 
 }  // namespace
@@ -27,8 +33,9 @@ std::string did_you_mean(const std::string& wrong, const std::vector<std::string
   const std::string* nearest = nullptr;
   size_t least = 0;
   for (const std::string& name : right) {
-    const size_t distance = edit_distance(wrong, name);
-    if (distance <= std::max<size_t>(1, name.size() / 3) && (!nearest || distance < least)) nearest = &name, least = distance;
+    const size_t distance = edit_distance(lower(wrong), lower(name));
+    const bool near = distance <= std::max<size_t>(1, name.size() / 3) && distance < name.size();
+    if (near && (!nearest || distance < least)) nearest = &name, least = distance;
   }
   return nearest ? " (did you mean \"" + *nearest + "\"?)" : "";
 }
