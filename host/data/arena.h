@@ -1,8 +1,7 @@
 // Memory that the host fills and models can only read: one anonymous file (memfd), mapped twice. Worker processes can
-// map the same pages by the descriptor. A plugin that writes to its input faults.
+// map the same pages by the descriptor. A plugin that writes to its input faults. One thread at a time.
 #pragma once
 
-#include <cstdint>
 #include <cstddef>
 
 #include "shared/result.h"
@@ -11,7 +10,8 @@ namespace tutti {
 
 class SharedArena {
  public:
-  // capacity in bytes, rounded up to whole pages. The file is sealed against changes of its size.
+  // capacity in bytes, rounded up to whole pages. The file is sealed against changes of its size and, where the kernel knows
+  // that seal (Linux 5.1), against every writable mapping but the one made here.
   static Result<SharedArena> create(size_t capacity);
   ~SharedArena();
   SharedArena(SharedArena&& other) noexcept;

@@ -1,5 +1,6 @@
 // Reads a CSV file (RFC 4180: quoted fields, doubled quotes, line ends \n or \r\n, byte-order mark) into a Table.
-// The first line is the header. Numbers have a decimal point whatever the locale. Errors name file:line and column:
+// The first line is the header; empty lines at the end are passed over. Numbers have a decimal point whatever the locale,
+// and are finite. Only columns that are read need hold numbers. Errors name file:line and column:
 // prices.csv:214: column "close" is empty; fill it, or set missing = "forward-fill".
 #pragma once
 
@@ -15,7 +16,7 @@
 namespace tutti {
 
 enum class Missing {
-  refuse,        // an empty field, NA, NaN or null is an error
+  refuse,        // an empty field, NA, NaN or null (in any case of letters) is an error
   forward_fill,  // the last value before is carried forward and marked as not observed; a first row without one is an error
   drop_row,      // the row is left out
 };

@@ -54,7 +54,8 @@ struct SplitPlan {
   int64_t purge = 0;
 };
 
-// One Split for each fold, oldest first; at least one. Errors where a span is empty or borders don't rise.
+// One Split for each fold, oldest first; at least one. Errors where a span is empty or borders don't rise; their sentences
+// name the experiment file's keys. A date that lies outside the table is an error too, since it would leave a span empty.
 Result<std::vector<Split>> split_by_time(const Table& table, const SplitPlan& plan);
 
 }  // namespace tutti
