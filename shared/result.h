@@ -11,6 +11,7 @@ namespace tutti {
 enum class ErrorCode {
   bad_input,    // the user's file, option or configuration is wrong; exit code 2
   unsupported,  // a lawful wish that can't be granted; exit code 2
+  bad_state,    // asked for out of order, such as an answer before learning; exit code 1
   failed,       // the work itself failed; exit code 1
   cancelled,    // the user asked to stop; exit code 1
 };
@@ -22,6 +23,7 @@ struct Error {
 
 inline Error bad_input(std::string message) { return {ErrorCode::bad_input, std::move(message)}; }
 inline Error unsupported(std::string message) { return {ErrorCode::unsupported, std::move(message)}; }
+inline Error bad_state(std::string message) { return {ErrorCode::bad_state, std::move(message)}; }
 inline Error failed(std::string message) { return {ErrorCode::failed, std::move(message)}; }
 
 template <class T>

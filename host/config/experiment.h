@@ -70,6 +70,7 @@ struct Experiment {
   std::vector<MemberPlan> members;
   std::vector<std::string> combine;
   std::vector<std::string> metrics;
+  SourcePlace combine_place, metrics_place;
   bool original_units = true;
 };
 

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "shared/result.h"
+
 namespace tutti {
 
 struct Forecast {
@@ -29,5 +31,15 @@ struct ValidForecasts {
   std::vector<Forecast> members;
   Truth truth;
 };
+
+// Zeros in the shape of the members, which is one for all; with quantiles where every member gives them.
+Forecast empty_like(const std::vector<Forecast>& members);
+
+// What every combiner needs of its members: at least one, all of one shape, every number finite. who begins the sentence
+// of the error: stack was given a member with horizon 5 and one with 12.
+Result<void> check_members(const std::string& who, const std::vector<Forecast>& members);
+
+// What learning weights needs besides: at least one window, and truth of the members' shape, finite.
+Result<void> check_truth(const std::string& who, const ValidForecasts& valid);
 
 }  // namespace tutti

@@ -44,6 +44,12 @@ struct Sample {
   std::map<std::string, std::vector<double>> forecast;  // entry name -> [horizon]
 };
 
+// What a reader must know of a metric to read its figures.
+struct MetricMeaning {
+  std::string definition;
+  bool lower_is_better = true;
+};
+
 struct Results {
   std::string name;                   // of the experiment
   std::string data;                   // file, rows, columns in one line
@@ -51,6 +57,7 @@ struct Results {
   std::vector<std::string> targets;
   int64_t lookback = 0, horizon = 0;
   std::vector<std::string> metric_names;  // in the order asked for; the first one ranks
+  std::map<std::string, MetricMeaning> metric_meanings;  // of metric_names; of one without, less is better
   std::vector<std::string> member_names;  // order of weights
   std::vector<FoldSummary> folds;
   std::vector<Entry> entries;         // members in the experiment's order, then combinations
@@ -61,17 +68,29 @@ struct Results {
   std::string tutti_version;
 };
 
-// Entries by the first metric, best first; failed ones last. Ties keep their order.
+// Entries by the first metric, best first; then those where it is NaN, and failed ones last. Ties keep their order.
 std::vector<const Entry*> ranked(const Results& results);
 
-// metrics.json: everything above. from_json reads what to_json wrote, so that reports can be rebuilt.
+// NaN where the entry has no such figure.
+double overall(const Entry& entry, const std::string& metric);
+
+// The best figure of the entries that didn't fail; NaN where there is none.
+double best_overall(const Results& results, const std::string& metric);
+
+// A combination's weights, mean over folds: [member], empty where it has none.
+std::vector<double> mean_weights(const Entry& entry);
+
+// metrics.json: everything above. results_from_json reads what to_json wrote, bit for bit, so that reports can be
+// rebuilt; NaN is null, infinity "inf" or "-inf". source begins the sentences of errors.
 std::string to_json(const Results& results);
 Result<Results> results_from_json(const std::string& json, const std::string& source);
 
-// The leaderboard for a terminal, at most width columns; plain ASCII.
+// The leaderboard for a terminal, at most width columns (at least 40); plain ASCII but for names. "+" marks combinations,
+// "*" the best figure of a metric. Metrics that find no room are named below.
 std::string to_text(const Results& results, int width = 110);
 
-// One file that opens offline: leaderboard, metrics per fold, weights, loss curves, error by step ahead, samples, appendix.
+// One file that opens offline and asks for nothing: leaderboard, metrics per fold, weights, loss curves, error by step
+// ahead, samples, appendix. Every text in results is escaped.
 std::string to_html(const Results& results);
 
 }  // namespace tutti

@@ -1,6 +1,8 @@
 // The seam to the matrix library: dense products over strided views, in f32 and f64. Transposing is
 // view.transposed(), sharing one matrix over a batch is broadcast(matrix, batch): shapes are checked, so an operand
-// the wrong way round can't pass. Runs on the calling thread; the same shapes give the same bits.
+// the wrong way round can't pass. Runs on the calling thread; the same shapes give the same bits,
+// wherever the matrices lie. A row's bits may depend on the number of rows beside it: where an answer must not depend on
+// its batch, multiply [1,k] rows or a batch of matrices, not all rows as one matrix.
 //
 // Eigen by default; OpenBLAS with -DTUTTI_BLAS=openblas, held to one thread.
 #pragma once

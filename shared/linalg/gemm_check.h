@@ -1,5 +1,5 @@
 // What every matrix library behind gemm.h has in common: the check of shapes, and copies of operands that have no
-// stride of 1.
+// stride of 1, and the product over an axis of no length.
 #pragma once
 
 #include <stdexcept>
@@ -33,6 +33,13 @@ Matrix<const T> with_unit_stride(const Matrix<const T>& m, std::vector<T>& stora
   for (int64_t i = 0; i < m.shape[0]; ++i)
     for (int64_t j = 0; j < m.shape[1]; ++j) copy(i, j) = m(i, j);
   return copy;
+}
+
+// m times factor; where that is 0, m is not read.
+template <class T>
+void scale(const Matrix<T>& m, T factor) {
+  for (int64_t i = 0; i < m.shape[0]; ++i)
+    for (int64_t j = 0; j < m.shape[1]; ++j) m(i, j) = factor == T(0) ? T(0) : factor * m(i, j);
 }
 
 template <class T>

@@ -1,4 +1,5 @@
 #include <Eigen/Core>
+#include <cmath>
 
 #include "shared/linalg/gemm.h"
 #include "shared/linalg/gemm_check.h"
@@ -26,6 +27,21 @@ void with_map(const Matrix<T>& m, Body body) {
     body(Eigen::Map<Columns, 0, OuterStride<>>(m.data, m.shape[0], m.shape[1], OuterStride<>(m.strides[1])));
 }
 
+// Eigen computes products with m + k + n below this coefficient by coefficient, in an order that depends on where the
+// operands lie in memory; these are made by plain loops instead, so that the same shapes give the same bits.
+constexpr int64_t kSmall = EIGEN_GEMM_TO_COEFFBASED_THRESHOLD;
+
+template <class T>
+void multiply_small(T alpha, const Matrix<const T>& a, const Matrix<const T>& b, T beta, const Matrix<T>& c) {
+  for (int64_t i = 0; i < c.shape[0]; ++i)
+    for (int64_t j = 0; j < c.shape[1]; ++j) {
+      T sum = T(0);
+      for (int64_t k = 0; k < a.shape[1]; ++k) sum = std::fma(a(i, k), b(k, j), sum);
+      T& result = c(i, j);
+      result = beta == T(0) ? alpha * sum : std::fma(alpha, sum, beta * result);
+    }
+}
+
 template <class T, class A, class B, class C>
 void multiply(T alpha, const A& a, const B& b, T beta, C& c) {
   if (beta == T(0)) {
@@ -43,14 +59,12 @@ void gemm(T alpha, Matrix<const T> a, Matrix<const T> b, T beta, Matrix<T> c) {
   check_gemm_shapes(a, b, c);
   if (!has_unit_stride(c)) throw std::invalid_argument("gemm: the result has no stride of 1");
   if (c.size() == 0) return;
+  if (a.shape[1] == 0) return scale(c, beta);
+  if (c.shape[0] + c.shape[1] + a.shape[1] < kSmall) return multiply_small(alpha, a, b, beta, c);
   std::vector<T> copy_a, copy_b;
   a = with_unit_stride(a, copy_a);
   b = with_unit_stride(b, copy_b);
   with_map(c, [&](auto map_c) {
-    if (a.shape[1] == 0) {
-      if (beta == T(0)) map_c.setZero(); else map_c *= beta;
-      return;
-    }
     with_map(a, [&](auto map_a) { with_map(b, [&](auto map_b) { multiply(alpha, map_a, map_b, beta, map_c); }); });
   });
 }

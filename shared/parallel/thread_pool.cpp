@@ -1,16 +1,32 @@
 #include "shared/parallel/thread_pool.h"
 
+#include <system_error>
+#include <utility>
+
 namespace tutti {
 namespace {
 
 thread_local bool inside_body = false;
+
+// Marks this thread as inside a body, so that loops in it stay here.
+class InsideBody {
+ public:
+  InsideBody() : before_(std::exchange(inside_body, true)) {}
+  ~InsideBody() { inside_body = before_; }
+
+ private:
+  bool before_;
+};
 
 }  // namespace
 
 ThreadPool::ThreadPool(int threads) {
   if (threads <= 0) threads = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
   workers_.reserve(static_cast<size_t>(threads - 1));
-  for (int i = 1; i < threads; ++i) workers_.emplace_back([this] { serve(); });
+  try {
+    for (int i = 1; i < threads; ++i) workers_.emplace_back([this] { serve(); });
+  } catch (const std::system_error&) {  // a limit on threads: results don't depend on their number
+  }
 }
 
 ThreadPool::~ThreadPool() {
@@ -22,10 +38,10 @@ ThreadPool::~ThreadPool() {
   for (std::thread& worker : workers_) worker.join();
 }
 
-void ThreadPool::Loop::work() {
+void ThreadPool::Loop::work() noexcept {
   for (int64_t block; (block = next.fetch_add(1, std::memory_order_relaxed)) < blocks;) {
     const int64_t first = block * grain;
-    body(argument, first, std::min(first + grain, count));
+    body(argument, first, first + std::min(grain, count - first));
   }
 }
 
@@ -33,19 +49,21 @@ void ThreadPool::run(int64_t count, int64_t grain, tutti_range_fn body, void* ar
   grain = std::max<int64_t>(grain, 1);
   std::unique_lock ours(one_loop_, std::defer_lock);
   if (workers_.empty() || inside_body || count <= grain || !ours.try_lock()) {
+    const InsideBody mark;
     SerialExecutor().run(count, grain, body, argument);
     return;
   }
-  Loop loop{count, grain, (count + grain - 1) / grain, body, argument};
+  Loop loop{count, grain, count / grain + (count % grain != 0), body, argument};
   {
     const std::lock_guard lock(mutex_);
     loop_ = &loop;
     ++generation_;
   }
   wake_.notify_all();
-  inside_body = true;
-  loop.work();
-  inside_body = false;
+  {
+    const InsideBody mark;
+    loop.work();
+  }
   std::unique_lock lock(mutex_);
   loop_ = nullptr;
   done_.wait(lock, [this] { return busy_ == 0; });

@@ -14,7 +14,8 @@ namespace tutti {
 
 class ThreadPool final : public Executor {
  public:
-  // threads counts the calling thread: 1 starts none. 0 takes one for each core.
+  // threads counts the calling thread: 1 starts none. 0 takes one for each core. Where the system gives fewer, the
+  // pool goes on with those.
   explicit ThreadPool(int threads = 0);
   ~ThreadPool() override;
   ThreadPool(const ThreadPool&) = delete;
@@ -22,8 +23,8 @@ class ThreadPool final : public Executor {
 
   int thread_count() const override { return static_cast<int>(workers_.size()) + 1; }
 
-  // As promised by Executor. While one loop has the workers, a loop from another thread, or from inside a body, runs
-  // on its own thread alone.
+  // As promised by Executor; [any thread]. While one loop has the workers, a loop from another thread runs on its own
+  // thread alone, as does, always, a loop inside a body, of whatever pool.
   void run(int64_t count, int64_t grain, tutti_range_fn body, void* argument) override;
 
  private:
@@ -33,7 +34,7 @@ class ThreadPool final : public Executor {
     void* argument;
     std::atomic<int64_t> next{0};
 
-    void work();
+    void work() noexcept;
   };
 
   void serve();

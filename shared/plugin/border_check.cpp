@@ -2,41 +2,48 @@
 
 #include <algorithm>
 #include <cstring>
-#include <initializer_list>
+#include <vector>
 
 namespace tutti {
 namespace {
 
 bool is_absent(const tutti_tensor& tensor) { return tensor.ndim == 0; }
 
+bool is_empty(const tutti_tensor& tensor) { return std::find(tensor.shape, tensor.shape + tensor.ndim, 0) != tensor.shape + tensor.ndim; }
+
 bool is_dense(const tutti_tensor& tensor) {
-  int64_t step = 1;
+  uint64_t step = 1;  // wraps where the lengths are absurd
   for (int axis = tensor.ndim - 1; axis >= 0; --axis) {
-    if (tensor.shape[axis] != 1 && tensor.strides[axis] != step) return false;
-    step *= tensor.shape[axis];
+    if (tensor.shape[axis] != 1 && static_cast<uint64_t>(tensor.strides[axis]) != step) return false;
+    step *= static_cast<uint64_t>(tensor.shape[axis]);
   }
   return true;
 }
 
-Result<void> check_tensor(const char* name, const tutti_tensor& tensor, tutti_dtype dtype, std::initializer_list<int64_t> shape,
-                          bool strided) {
+Error wrong_axes(const char* name, const tutti_tensor& tensor, const char* needed) {
+  return bad_input(std::string(name) + " has " + std::to_string(tensor.ndim) + " axes; " + needed + " are needed");
+}
+
+Error without_shape(const char* name) { return bad_input(std::string(name) + " has no shape or strides"); }
+
+Result<void> check_tensor(const char* name, const tutti_tensor& tensor, tutti_dtype dtype, const std::vector<int64_t>& shape, bool strided) {
   const int ndim = static_cast<int>(shape.size());
-  if (is_absent(tensor)) return bad_input(std::string(name) + " is missing");
+  if (is_absent(tensor) && ndim > 0) return bad_input(std::string(name) + " is missing");
+  if (ndim > 0 && (!tensor.shape || !tensor.strides)) return without_shape(name);
   if (tensor.ndim != ndim || !std::equal(shape.begin(), shape.end(), tensor.shape))
-    return bad_input(std::string(name) + " has the shape " + shape_text(tensor.shape, tensor.ndim) + "; the problem wants " +
-                     shape_text(shape.begin(), ndim));
+    return bad_input(std::string(name) + " has the shape " + shape_text(tensor.shape, tensor.ndim) + "; " +
+                     shape_text(shape.data(), ndim) + " is needed");
   if (!same_dtype(tensor.dtype, dtype))
     return bad_input(std::string(name) + " is " + name_of(tensor.dtype) + "; " + name_of(dtype) + " is needed");
-  if (tensor.device.type == TUTTI_CUDA) return unsupported(std::string(name) + " is not in CPU memory");
-  if (!tensor.strides) return bad_input(std::string(name) + " has no strides");
+  if (!is_cpu(tensor.device)) return unsupported(std::string(name) + " is not in CPU memory");
+  if (is_empty(tensor)) return {};
+  if (!tensor.data) return bad_input(std::string(name) + " has no data");
+  if (!is_aligned(tensor)) return bad_input(std::string(name) + " is not aligned to its elements");
   if (!strided && !is_dense(tensor)) return unsupported(std::string(name) + " is not dense; pass a contiguous copy");
-  bool empty = false;
-  for (int64_t length : shape) empty = empty || length == 0;
-  if (!tensor.data && !empty) return bad_input(std::string(name) + " has no data");
   return {};
 }
 
-Result<void> check_optional(const char* name, const tutti_tensor& tensor, tutti_dtype dtype, std::initializer_list<int64_t> shape,
+Result<void> check_optional(const char* name, const tutti_tensor& tensor, tutti_dtype dtype, const std::vector<int64_t>& shape,
                             bool needed, bool strided) {
   if (is_absent(tensor) && !needed) return {};
   return check_tensor(name, tensor, dtype, shape, strided);
@@ -46,6 +53,8 @@ Result<void> check_optional(const char* name, const tutti_tensor& tensor, tutti_
 
 Result<void> check_problem(const Problem& p, const tutti_model_type& type) {
   const std::string id = type.id;
+  for (const int64_t size : {p.horizon, p.targets, p.known_features, p.static_features, p.agent_features, p.classes, p.actions, p.season})
+    if (size < 0) return bad_input(id + ": the problem has a negative size");
   if (p.features < 1 || p.lookback < 1) return bad_input(id + " needs at least one feature and one past step");
   if (p.answers == 0 || (p.answers & ~type.answers)) return unsupported(id + " doesn't give the kind of answer that is wanted");
   const bool f32 = same_dtype(p.dtype, dtype_of<float>()), f64 = same_dtype(p.dtype, dtype_of<double>());
@@ -53,6 +62,8 @@ Result<void> check_problem(const Problem& p, const tutti_model_type& type) {
     return unsupported(id + " doesn't compute in " + name_of(p.dtype));
   if (p.wants(TUTTI_ANSWER_POINT | TUTTI_ANSWER_QUANTILES) && (p.horizon < 1 || p.targets < 1))
     return bad_input(id + " needs a horizon and a target of at least one");
+  if (p.wants(TUTTI_ANSWER_CLASSES) && p.classes < 1) return bad_input(id + " needs at least one class");
+  if (p.wants(TUTTI_ANSWER_ACTION_VALUES | TUTTI_ANSWER_POLICY) && p.actions < 1) return bad_input(id + " needs at least one action");
   if (static_cast<int64_t>(p.target_feature.size()) != p.targets) return bad_input(id + " needs target_feature for each target");
   for (int64_t feature : p.target_feature)
     if (feature < -1 || feature >= p.features) return bad_input(id + ": a target_feature is no feature");
@@ -60,8 +71,8 @@ Result<void> check_problem(const Problem& p, const tutti_model_type& type) {
   for (size_t q = 0; q < p.quantiles.size(); ++q)
     if (!(p.quantiles[q] > 0 && p.quantiles[q] < 1) || (q && p.quantiles[q] <= p.quantiles[q - 1]))
       return bad_input(id + ": quantile levels must rise inside (0,1)");
-  if (!std::strstr(type.devices, p.device.type == TUTTI_CUDA ? "cuda" : "cpu"))
-    return unsupported(id + " doesn't compute on " + (p.device.type == TUTTI_CUDA ? "cuda" : "this device"));
+  const char* const device = is_cpu(p.device) ? "cpu" : p.device.type == TUTTI_CUDA ? "cuda" : nullptr;
+  if (!device || !std::strstr(type.devices, device)) return unsupported(id + " doesn't compute on " + (device ? device : "this device"));
   return {};
 }
 
@@ -69,7 +80,8 @@ Result<void> check_batch(const tutti_batch& batch, const Problem& p, const Borde
   const bool strided = rules.strided;
   const int64_t B = batch.size;
   if (B < 0) return bad_input("the batch's size is negative");
-  if (batch.past.ndim != 3) return bad_input("past has " + std::to_string(batch.past.ndim) + " axes; 3 are needed: batch, time, feature");
+  if (batch.past.ndim != 3) return wrong_axes("past", batch.past, "3, batch, time and feature,");
+  if (!batch.past.shape) return without_shape("past");
   const int64_t T = batch.past.shape[1];
   if (T < 1 || T > p.lookback || (T != p.lookback && !rules.free_lookback))
     return unsupported("past has " + std::to_string(T) + " steps; the model was made for " + std::to_string(p.lookback));
@@ -89,7 +101,9 @@ Result<void> check_batch(const tutti_batch& batch, const Problem& p, const Borde
       if (length(b) < 1 || length(b) > T) return bad_input("length " + std::to_string(length(b)) + " is not within 1 to " + std::to_string(T));
   }
   if (with_target) {
-    TUTTI_CHECK(check_tensor("target", batch.target, p.dtype, {B, p.horizon, p.targets}, strided));
+    const bool forecasts = p.wants(TUTTI_ANSWER_POINT | TUTTI_ANSWER_QUANTILES);
+    TUTTI_CHECK(check_optional("target", batch.target, p.dtype, {B, p.horizon, p.targets}, forecasts, strided));
+    TUTTI_CHECK(check_optional("target_class", batch.target_class, dtype_of<int32_t>(), {B}, p.wants(TUTTI_ANSWER_CLASSES), strided));
     TUTTI_CHECK(check_optional("weight", batch.weight, p.dtype, {B}, false, strided));
   }
   return {};
@@ -107,9 +121,22 @@ Result<void> check_output(const tutti_output& output, int64_t B, const Problem& 
   return {};
 }
 
-Result<void> check_frame(const tutti_tensor& frame, const Problem& p) {
-  if (frame.ndim != 2) return bad_input("frame has " + std::to_string(frame.ndim) + " axes; 2 are needed: stream, feature");
-  return check_tensor("frame", frame, p.dtype, {frame.shape[0], p.features}, false);
+Result<void> check_frame(const tutti_tensor& frame, const tutti_tensor* elapsed, const Problem& p, const BorderRules& rules) {
+  if (frame.ndim != 2) return wrong_axes("frame", frame, "2, stream and feature,");
+  if (!frame.shape) return without_shape("frame");
+  const int64_t B = frame.shape[0];
+  TUTTI_CHECK(check_tensor("frame", frame, p.dtype, {B, p.features}, rules.strided));
+  return check_optional("elapsed", elapsed ? *elapsed : tutti_tensor{}, p.dtype, {B}, rules.inputs & TUTTI_INPUT_ELAPSED, rules.strided);
+}
+
+Result<void> check_gradients(const tutti_tensor* gradients, const std::vector<Parameter>& parameters) {
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    const auto& [name, role, tensor] = parameters[i];
+    if (role != TUTTI_ROLE_WEIGHT) continue;
+    const std::vector<int64_t> shape(tensor.shape, tensor.shape + tensor.ndim);
+    TUTTI_CHECK(check_tensor(("the gradient of " + name).c_str(), gradients[i], tensor.dtype, shape, false));
+  }
+  return {};
 }
 
 }  // namespace tutti

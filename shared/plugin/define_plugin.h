@@ -40,14 +40,21 @@ struct ModelDescription {
   uint32_t dtypes = TUTTI_DTYPE_F32 | TUTTI_DTYPE_F64;
   uint32_t flags = TUTTI_DETERMINISTIC | TUTTI_ROW_INDEPENDENT;
   const char* devices = "cpu";
+  const char* const* class_labels = nullptr;  // [class_count] where it answers classes
+  int64_t class_count = 0;
 };
 
 namespace border {
 
 inline void write(tutti_error* error, const char* message) {
   if (!error) return;
-  std::strncpy(error->message, message, TUTTI_ERROR_LENGTH - 1);
-  error->message[TUTTI_ERROR_LENGTH - 1] = '\0';
+  size_t length = ::strnlen(message, TUTTI_ERROR_LENGTH);
+  if (length == TUTTI_ERROR_LENGTH) {  // cut before a character, not inside it
+    --length;
+    while (length > 0 && (static_cast<unsigned char>(message[length]) & 0xc0) == 0x80) --length;
+  }
+  std::memcpy(error->message, message, length);
+  error->message[length] = '\0';
 }
 
 inline tutti_status report(const Error& failure, tutti_error* error) {
@@ -55,6 +62,7 @@ inline tutti_status report(const Error& failure, tutti_error* error) {
   switch (failure.code) {
     case ErrorCode::bad_input: return TUTTI_BAD_ARGUMENT;
     case ErrorCode::unsupported: return TUTTI_UNSUPPORTED;
+    case ErrorCode::bad_state: return TUTTI_BAD_STATE;
     case ErrorCode::cancelled: return TUTTI_CANCELLED;
     case ErrorCode::failed: break;
   }
@@ -98,7 +106,7 @@ Instance<M>& instance_of(tutti_model* model) {
 // A call on a living model.
 template <class M, class Body>
 tutti_status call(tutti_model* model, tutti_error* error, Body body) noexcept {
-  if (!model) return report(bad_input("the model is null"), error);
+  if (!model) return write(error, "the model is null"), TUTTI_BAD_ARGUMENT;
   Instance<M>& instance = instance_of<M>(model);
   if (instance.dead) return write(error, "the model failed before; only destroy may follow"), TUTTI_BAD_STATE;
   const tutti_status status = guarded(error, [&] { return body(instance); });
@@ -183,6 +191,8 @@ struct Adapter {
     return call<M>(model, error, [&](Instance<M>& self) -> Result<void> {
       if (!batch || !loss || !gradients) return bad_input("evaluate was given a null pointer");
       TUTTI_CHECK(check_batch(*batch, self.problem, rules(), true));
+      if (batch->size == 0) return bad_input("a batch without rows has no loss");
+      if constexpr (std::derived_from<M, Parameterised>) TUTTI_CHECK(check_gradients(gradients, self.model->parameters()));
       TUTTI_TRY(*loss, self.model->gradient(*batch, gradients));
       return {};
     });
@@ -221,7 +231,7 @@ struct Adapter {
     return call<M>(model, error, [&](Instance<M>& self) -> Result<void> {
       if (!size) return bad_input("save was given a null pointer");
       const std::vector<uint8_t> saved = self.model->save_stream(memory(state));
-      if (bytes && *size >= saved.size()) std::memcpy(bytes, saved.data(), saved.size());
+      if (bytes && !saved.empty() && *size >= saved.size()) std::memcpy(bytes, saved.data(), saved.size());
       *size = saved.size();
       return {};
     });
@@ -242,7 +252,7 @@ struct Adapter {
                                   const tutti_tensor* elapsed, const tutti_output* output, tutti_error* error) noexcept {
     return call<M>(model, error, [&](Instance<M>& self) -> Result<void> {
       if (!frame || !output) return bad_input("step was given a null pointer");
-      TUTTI_CHECK(check_frame(*frame, self.problem));
+      TUTTI_CHECK(check_frame(*frame, elapsed, self.problem, rules()));
       TUTTI_CHECK(check_output(*output, frame->shape[0], self.problem));
       return self.model->step_stream(memory(state), *frame, elapsed, *output);
     });
@@ -255,6 +265,7 @@ struct Adapter {
     return call<M>(model, error, [&](Instance<M>& self) -> Result<void> {
       if (!batch || !visit) return bad_input("trace was given a null pointer");
       TUTTI_CHECK(check_batch(*batch, self.problem, rules(), false));
+      if (batch->size == 0) return {};
       return self.model->trace(*batch, visit, argument);
     });
   }
@@ -289,8 +300,7 @@ struct Adapter {
     static const tutti_model_type table = [] {
       const ModelDescription d = M::description();
       return tutti_model_type{sizeof(tutti_model_type), d.training, d.id,      d.name,  d.summary, d.config_schema, d.inputs, d.answers,
-                              d.dtypes,                 d.flags,    d.devices, nullptr, 0,         create,          destroy,  predict,
-                              reset,                    get_extension};
+                              d.dtypes,                 d.flags,    d.devices, d.class_labels, d.class_count, create, destroy, predict, reset, get_extension};
     }();
     return &table;
   }

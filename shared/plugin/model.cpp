@@ -1,5 +1,7 @@
 #include "shared/plugin/model.h"
 
+#include <stdexcept>
+
 namespace tutti {
 
 Problem Problem::from(const tutti_problem& p) {
@@ -8,6 +10,7 @@ Problem Problem::from(const tutti_problem& p) {
   problem.features = p.features, problem.lookback = p.lookback, problem.horizon = p.horizon, problem.targets = p.targets;
   problem.known_features = p.known_features, problem.static_features = p.static_features;
   problem.agent_features = p.agent_features, problem.classes = p.classes, problem.actions = p.actions;
+  if (p.quantile_count < 0 || p.targets < 0) throw std::invalid_argument("the problem has a negative size");
   if (p.quantiles) problem.quantiles.assign(p.quantiles, p.quantiles + p.quantile_count);
   if (p.target_feature) problem.target_feature.assign(p.target_feature, p.target_feature + p.targets);
   problem.season = p.season, problem.seed = p.seed, problem.dtype = p.dtype, problem.device = p.device;

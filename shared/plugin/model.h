@@ -2,8 +2,8 @@
 // in define_plugin.h offers the matching extension of the contract for each that a class derives from, checks every
 // batch and output against the problem before a model sees it, and stops every exception.
 //
-// Calls come one at a time for one model. A Result with an Error leaves the model as it was, but for
-// ErrorCode::failed and for exceptions, after which it is only destroyed.
+// Calls come one at a time for one model. After ErrorCode::failed and after an exception the model is only destroyed.
+// Every other Error, std::bad_alloc and std::invalid_argument promise that it is as it was.
 #pragma once
 
 #include <tutti/plugin.h>
@@ -32,6 +32,7 @@ struct Problem {
   tutti_dtype dtype = dtype_of<double>();
   tutti_device device{TUTTI_CPU, 0};
 
+  // Throws std::invalid_argument where the length of an array is negative.
   static Problem from(const tutti_problem& problem);
   // Borrows this object's arrays.
   tutti_problem borrow() const;

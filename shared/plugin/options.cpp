@@ -1,5 +1,6 @@
 #include "shared/plugin/options.h"
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
@@ -7,14 +8,26 @@ namespace tutti {
 
 struct Options::Object {
   nlohmann::json json;
-
-  const nlohmann::json& at(const char* key, bool (nlohmann::json::*has_type)() const noexcept, const char* type) const {
-    const auto found = json.find(key);
-    if (found == json.end()) throw std::invalid_argument(std::string("option \"") + key + "\" is missing");
-    if (!((*found).*has_type)()) throw std::invalid_argument(std::string("option \"") + key + "\" must be " + type);
-    return *found;
-  }
 };
+
+namespace {
+
+[[noreturn]] void refuse(const char* key, const std::string& reason) {
+  throw std::invalid_argument(std::string("option \"") + key + "\" " + reason);
+}
+
+template <class Object>
+const nlohmann::json& at(const std::shared_ptr<Object>& object, const char* key, bool (nlohmann::json::*has_type)() const noexcept,
+                         const char* type) {
+  if (!object || !object->json.contains(key)) refuse(key, "is missing");
+  const nlohmann::json& value = *object->json.find(key);
+  if (!(value.*has_type)()) refuse(key, std::string("must be ") + type);
+  return value;
+}
+
+constexpr double kWholeDoubles = 0x1p53;  // up to here every whole number is a double
+
+}  // namespace
 
 Result<Options> Options::parse(const char* json) {
   auto object = std::make_shared<Object>();
@@ -26,10 +39,16 @@ Result<Options> Options::parse(const char* json) {
 }
 
 int64_t Options::integer(const char* key) const {
-  return object_->at(key, &nlohmann::json::is_number_integer, "a whole number").get<int64_t>();
+  const nlohmann::json& value = at(object_, key, &nlohmann::json::is_number, "a whole number");
+  if (value.is_number_unsigned() && value.get<uint64_t>() > INT64_MAX) refuse(key, "is too large");
+  if (value.is_number_float()) {
+    const double number = value.get<double>();
+    if (std::trunc(number) != number || std::abs(number) > kWholeDoubles) refuse(key, "must be a whole number");
+  }
+  return value.get<int64_t>();
 }
-double Options::number(const char* key) const { return object_->at(key, &nlohmann::json::is_number, "a number").get<double>(); }
-bool Options::flag(const char* key) const { return object_->at(key, &nlohmann::json::is_boolean, "true or false").get<bool>(); }
-std::string Options::text(const char* key) const { return object_->at(key, &nlohmann::json::is_string, "a text").get<std::string>(); }
+double Options::number(const char* key) const { return at(object_, key, &nlohmann::json::is_number, "a number").get<double>(); }
+bool Options::flag(const char* key) const { return at(object_, key, &nlohmann::json::is_boolean, "true or false").get<bool>(); }
+std::string Options::text(const char* key) const { return at(object_, key, &nlohmann::json::is_string, "a text").get<std::string>(); }
 
 }  // namespace tutti

@@ -13,10 +13,13 @@ namespace tutti {
 
 class Options {
  public:
+  // No options.
+  Options() = default;
+
   // json must be one JSON object.
   static Result<Options> parse(const char* json);
 
-  int64_t integer(const char* key) const;
+  int64_t integer(const char* key) const;  // 64 and, as in JSON Schema, 64.0; not 2^63 and beyond
   double number(const char* key) const;
   bool flag(const char* key) const;
   std::string text(const char* key) const;

@@ -1,5 +1,6 @@
 // An owning, dense tensor whose element type is known at run time: what checkpoints, parameters and batches are
-// made of. Memory is aligned to 64 bytes and zeroed. Moves cheaply, copies only by clone().
+// made of. Memory is aligned to 64 bytes and zeroed. Moves cheaply, leaving an empty tensor behind; copies only by
+// clone().
 #pragma once
 
 #include <tutti/plugin.h>
@@ -8,6 +9,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "shared/tensor/dtype.h"
@@ -18,6 +20,12 @@ namespace tutti {
 class Tensor {
  public:
   Tensor() = default;
+  Tensor(Tensor&& other) noexcept { swap(other); }
+  Tensor& operator=(Tensor&& other) noexcept {
+    Tensor(std::move(other)).swap(*this);
+    return *this;
+  }
+  // Throws std::bad_alloc where there isn't so much memory, or its size can't be counted.
   Tensor(tutti_dtype dtype, std::vector<int64_t> shape);
 
   template <class T>
@@ -61,6 +69,11 @@ class Tensor {
   tutti_tensor borrow() const;
 
  private:
+  void swap(Tensor& other) noexcept {
+    std::swap(dtype_, other.dtype_), std::swap(size_, other.size_);
+    shape_.swap(other.shape_), strides_.swap(other.strides_), memory_.swap(other.memory_);
+  }
+
   template <int N>
   std::array<int64_t, N> axes() const {
     assert(shape_.size() == N);

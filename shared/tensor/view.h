@@ -87,6 +87,7 @@ struct View {
   }
 
   bool is_dense() const {
+    if (size() == 0) return true;
     int64_t step = 1;
     for (int axis = N - 1; axis >= 0; --axis) {
       if (shape[axis] != 1 && strides[axis] != step) return false;
@@ -105,21 +106,28 @@ View<T, 3> broadcast(const Matrix<T>& matrix, int64_t batch) {
   return {matrix.data, {batch, matrix.shape[0], matrix.shape[1]}, {0, matrix.strides[0], matrix.strides[1]}};
 }
 
-inline std::string shape_text(const int64_t* shape, int ndim) {
-  std::string text = "[";
-  for (int axis = 0; axis < ndim; ++axis) text += (axis ? "," : "") + std::to_string(shape[axis]);
-  return text + "]";
+// "[8,60,16]"
+std::string shape_text(const int64_t* shape, int ndim);
+
+// Memory that the CPU can read.
+inline bool is_cpu(tutti_device device) { return device.type == TUTTI_CPU || device.type == TUTTI_CPU_PINNED; }
+
+// True where the first element lies at a multiple of the elements' size.
+inline bool is_aligned(const tutti_tensor& tensor) {
+  return (reinterpret_cast<uintptr_t>(tensor.data) + tensor.byte_offset) % static_cast<uintptr_t>(size_in_bytes(tensor.dtype)) == 0;
 }
 
-// A typed view of the contract's tensor. An error where dtype, number of axes or device are others; name is for the
-// message.
+// A typed view of the contract's tensor. An error where dtype, number of axes, device or alignment are others; name is
+// for the message.
 template <class T, int N>
 Result<View<T, N>> view_of(const tutti_tensor& tensor, const char* name) {
   if (tensor.ndim != N)
     return bad_input(std::string(name) + " has " + std::to_string(tensor.ndim) + " axes; " + std::to_string(N) + " are needed");
   if (!same_dtype(tensor.dtype, dtype_of<T>()))
     return bad_input(std::string(name) + " is " + name_of(tensor.dtype) + "; " + name_of(dtype_of<T>()) + " is needed");
-  if (tensor.device.type == TUTTI_CUDA) return unsupported(std::string(name) + " is not in CPU memory");
+  if (!is_cpu(tensor.device)) return unsupported(std::string(name) + " is not in CPU memory");
+  if (!tensor.shape || !tensor.strides) return bad_input(std::string(name) + " has no shape or strides");
+  if (!is_aligned(tensor)) return bad_input(std::string(name) + " is not aligned to its elements");
   View<T, N> view;
   view.data = reinterpret_cast<T*>(static_cast<char*>(tensor.data) + tensor.byte_offset);
   for (int axis = 0; axis < N; ++axis) view.shape[axis] = tensor.shape[axis], view.strides[axis] = tensor.strides[axis];

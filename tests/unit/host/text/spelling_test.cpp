@@ -6,6 +6,7 @@ namespace tutti {
 
 TEST_CASE("the nearest right spelling is offered") {
   CHECK(did_you_mean("lokback", {"horizon", "lookback", "stride"}) == " (did you mean \"lookback\"?)");
+  CHECK(did_you_mean("rsme", {"mse", "rmse"}) == " (did you mean \"rmse\"?)");
   CHECK(did_you_mean("medain", {"mean", "median"}) == " (did you mean \"median\"?)");
 }
 

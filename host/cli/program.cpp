@@ -1,0 +1,61 @@
+#include <CLI/CLI.hpp>
+#include <QCoreApplication>
+#include <clocale>
+
+#include "host/cli/command.h"
+#include "host/cli/console.h"
+
+namespace tutti {
+namespace {
+
+void add_common_options(CLI::App& app, CommonOptions& common) {
+  app.add_option("--plugins", common.plugin_folders, "Folders to look for plugins in, before the usual ones")->type_name("DIR");
+  app.add_flag("--allow-bare", common.allow_bare, "Take libraries without a plugin note too");
+  app.add_flag("--quiet", common.quiet, "No progress, only results and notes");
+  app.add_flag("--json", common.json, "Results as JSON, for machines");
+  app.add_option("--threads", common.threads, "Threads to use; 0 takes one for each core. Results don't depend on it")->check(CLI::Range(0, 4096));
+}
+
+int usage_error(CLI::App& app, const CLI::ParseError& error) {
+  if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
+  print_error(bad_input(std::string(error.what()) + "; see tutti --help"));
+  return 2;
+}
+
+}  // namespace
+
+int run_program(int argc, char** argv) {
+  QCoreApplication qt(argc, argv);
+  std::setlocale(LC_NUMERIC, "C");  // Qt has set the user's; numbers are read and written with a point
+
+  CLI::App app{"Tutti: plays many forecasting models on the same data, combines and judges them.", "tutti"};
+  app.set_version_flag("--version", "tutti " TUTTI_VERSION);
+  app.require_subcommand(1);
+  app.fallthrough();
+  app.footer("Example:\n  tutti evaluate host/demo/treasury.toml --out runs/treasury");
+  CommonOptions common;
+  add_common_options(app, common);
+  Action chosen;
+  add_plugins_command(app, common, chosen);
+  add_inspect_command(app, common, chosen);
+  add_train_command(app, common, chosen);
+  add_evaluate_command(app, common, chosen);
+  add_predict_command(app, common, chosen);
+  add_report_command(app, common, chosen);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return usage_error(app, error);
+  }
+  try {
+    const Result<void> result = chosen();
+    if (result) return 0;
+    print_error(result.error());
+    return exit_code(result.error());
+  } catch (const std::exception& error) {
+    print_error(failed(error.what()));
+    return 1;
+  }
+}
+
+}  // namespace tutti

@@ -1,0 +1,240 @@
+#include "plugins/mamba2/block.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "plugins/mamba2/kernels/activation.h"
+#include "plugins/mamba2/linear.h"
+
+namespace tutti::mamba2 {
+namespace {
+
+constexpr double kEpsilon = 1e-5;  // of the norms, as in the reference implementation
+
+template <class T>
+void grow(std::vector<T>& memory, int64_t elements) {
+  if (static_cast<int64_t>(memory.size()) < elements) memory.resize(static_cast<size_t>(elements));
+}
+
+template <class T>
+View<T, 3> steps_view(T* data, const Segments& segments, int64_t width) {
+  return {data, {segments.rows(), segments.steps(), width}};
+}
+
+// x inside segments and zero outside, dense: padding is never read, whatever it holds.
+template <class T>
+void copy_inside(Executor& executor, const Segments& segments, View<const T, 3> x, T* copy) {
+  const int64_t width = x.shape[2];
+  executor.parallel_for(segments.count(), 1, [&](int64_t s, int64_t) {
+    for (int64_t t = segments[s].begin; t < segments[s].end; ++t) {
+      const T* from = x.data + segments[s].row * x.strides[0] + t * x.strides[1];
+      T* to = copy + (segments[s].row * segments.steps() + t) * width;
+      for (int64_t i = 0; i < width; ++i) to[i] = from[i * x.strides[2]];
+    }
+  });
+  segments.clear_outside(copy, width);
+}
+
+template <class T>
+void keep(const T* state, int64_t size, std::vector<T>& copy) {
+  if (state)
+    copy.assign(state, state + size);
+  else
+    copy.clear();
+}
+
+template <class T>
+void fill_A(const T* A_log, int64_t heads, std::vector<T>& A) {
+  grow(A, heads);
+  for (int64_t h = 0; h < heads; ++h) A[h] = -std::exp(A_log[h]);
+}
+
+}  // namespace
+
+// Where the parts of in_proj's output begin.
+template <class T>
+class Block<T>::Columns {
+ public:
+  explicit Columns(const BlockShape& shape) : shape_(shape) {}
+  int64_t z0() const { return 0; }
+  int64_t x0() const { return shape_.d_mlp(); }
+  int64_t z() const { return 2 * shape_.d_mlp(); }
+  int64_t conv() const { return z() + shape_.d_ssm; }
+  int64_t dt() const { return conv() + shape_.conv_channels(); }
+
+ private:
+  const BlockShape& shape_;
+};
+
+template <class T>
+Conv<T> Block<T>::conv(const BlockParameters<const T>& parameters, const BlockTape<T>& tape) const {
+  return {shape_.conv_channels(),
+          shape_.d_conv,
+          tape.projected.data() + Columns(shape_).conv(),
+          shape_.in_proj_width(),
+          parameters.conv_weight,
+          parameters.conv_bias,
+          tape.initial_conv.empty() ? nullptr : tape.initial_conv.data()};
+}
+
+template <class T>
+TimeStep<T> Block<T>::time_step(const BlockParameters<const T>& parameters, const BlockTape<T>& tape) const {
+  return {shape_.heads(),
+          tape.projected.data() + Columns(shape_).dt(),
+          shape_.in_proj_width(),
+          parameters.dt_bias,
+          static_cast<T>(shape_.dt_limit_min),
+          static_cast<T>(std::min<double>(shape_.dt_limit_max, std::numeric_limits<T>::max()))};
+}
+
+template <class T>
+Scan<T> Block<T>::scan(const BlockParameters<const T>& parameters, const BlockTape<T>& tape, const std::vector<T>& A) const {
+  const T *x = tape.conv.data(), *B = x + shape_.d_ssm, *C = B + shape_.ngroups * shape_.d_state;
+  return {shape_.heads(),
+          shape_.headdim,
+          shape_.ngroups,
+          shape_.d_state,
+          shape_.chunk,
+          x,
+          B,
+          C,
+          shape_.conv_channels(),
+          tape.dt.data(),
+          A.data(),
+          parameters.D,
+          shape_.d_has_hdim,
+          tape.initial_ssm.empty() ? nullptr : tape.initial_ssm.data()};
+}
+
+template <class T>
+Norm<T> Block<T>::norm(const BlockParameters<const T>& parameters, const BlockTape<T>& tape) const {
+  return {shape_.d_ssm,           shape_.ngroups,         tape.y.data(),           tape.projected.data() + Columns(shape_).z(),
+          shape_.in_proj_width(), parameters.norm_weight, shape_.norm_before_gate, static_cast<T>(kEpsilon)};
+}
+
+template <class T>
+void Block<T>::reserve(const Segments& segments, BlockTape<T>& tape) const {
+  const int64_t positions = segments.rows() * segments.steps();
+  grow(tape.x, positions * shape_.d_model), grow(tape.projected, positions * shape_.in_proj_width());
+  grow(tape.conv, positions * shape_.conv_channels()), grow(tape.dt, positions * shape_.heads());
+  grow(tape.y, positions * shape_.d_ssm), grow(tape.rstd, positions * shape_.ngroups);
+  grow(tape.mixed, positions * shape_.d_inner);
+}
+
+template <class T>
+void Block<T>::forward(Executor& executor, const Segments& segments, const BlockParameters<const T>& parameters,
+                       View<const T, 3> x, BlockState<const T> initial, View<T, 3> y, BlockState<T> final_state,
+                       BlockTape<T>& tape, BlockWorkspace<T>& workspace) const {
+  const BlockShape& s = shape_;
+  const Columns columns(s);
+  reserve(segments, tape);
+  keep(initial.conv, segments.rows() * (s.d_conv - 1) * s.conv_channels(), tape.initial_conv);
+  keep(initial.ssm, segments.rows() * s.d_ssm * s.d_state, tape.initial_ssm);
+  fill_A(parameters.A_log, s.heads(), workspace.A);
+
+  copy_inside(executor, segments, x, tape.x.data());
+  linear_forward<T>(executor, segments, steps_view<const T>(tape.x.data(), segments, s.d_model),
+                    {parameters.in_proj_weight, {s.in_proj_width(), s.d_model}}, parameters.in_proj_bias,
+                    steps_view(tape.projected.data(), segments, s.in_proj_width()));
+  kernels_.conv_forward(executor, segments, conv(parameters, tape), tape.conv.data(), final_state.conv);
+  kernels_.time_step_forward(executor, segments, time_step(parameters, tape), tape.dt.data());
+  kernels_.scan_forward(executor, segments, scan(parameters, tape, workspace.A), tape.y.data(), final_state.ssm,
+                        workspace.scratch);
+  kernels_.norm_forward(executor, segments, norm(parameters, tape), tape.mixed.data() + s.d_mlp(), s.d_inner, tape.rstd.data());
+  executor.parallel_for(s.d_mlp() ? segments.count() : 0, 1, [&](int64_t index, int64_t) {
+    for (int64_t t = segments[index].begin; t < segments[index].end; ++t) {
+      const int64_t at = segments[index].row * segments.steps() + t;
+      const T* projected = tape.projected.data() + at * s.in_proj_width();
+      for (int64_t i = 0; i < s.d_mlp(); ++i)
+        tape.mixed[at * s.d_inner + i] = silu(projected[columns.z0() + i]) * projected[columns.x0() + i];
+    }
+  });
+  segments.clear_outside(tape.mixed.data(), s.d_inner);
+  linear_forward<T>(executor, segments, steps_view<const T>(tape.mixed.data(), segments, s.d_inner),
+                    {parameters.out_proj_weight, {s.d_model, s.d_inner}}, parameters.out_proj_bias, y);
+  if (y.is_dense()) segments.clear_outside(y.data, s.d_model);
+}
+
+template <class T>
+void Block<T>::backward(Executor& executor, const Segments& segments, const BlockParameters<const T>& parameters,
+                        const BlockTape<T>& tape, View<const T, 3> d_y, BlockState<const T> d_final, View<T, 3> d_x,
+                        BlockState<T> d_initial, const BlockParameters<T>& gradient, BlockWorkspace<T>& w) const {
+  const BlockShape& s = shape_;
+  const Columns columns(s);
+  const int64_t positions = segments.rows() * segments.steps(), W = s.in_proj_width();
+  grow(w.d_out, positions * s.d_model), grow(w.d_mixed, positions * s.d_inner), grow(w.d_projected, positions * W);
+  grow(w.d_conv, positions * s.conv_channels()), grow(w.d_dt, positions * s.heads()), grow(w.d_y, positions * s.d_ssm);
+  w.d_A.assign(static_cast<size_t>(s.heads()), T(0));
+  fill_A(parameters.A_log, s.heads(), w.A);
+
+  copy_inside(executor, segments, d_y, w.d_out.data());
+  const View<const T, 3> d_out = steps_view<const T>(w.d_out.data(), segments, s.d_model);
+  linear_backward_input<T>(executor, segments, d_out, {parameters.out_proj_weight, {s.d_model, s.d_inner}},
+                           steps_view(w.d_mixed.data(), segments, s.d_inner));
+  linear_backward_weight<T>(executor, d_out, steps_view<const T>(tape.mixed.data(), segments, s.d_inner),
+                            {gradient.out_proj_weight, {s.d_model, s.d_inner}}, gradient.out_proj_bias);
+
+  executor.parallel_for(s.d_mlp() ? segments.count() : 0, 1, [&](int64_t index, int64_t) {
+    for (int64_t t = segments[index].begin; t < segments[index].end; ++t) {
+      const int64_t at = segments[index].row * segments.steps() + t;
+      const T *projected = tape.projected.data() + at * W, *d = w.d_mixed.data() + at * s.d_inner;
+      T* d_projected = w.d_projected.data() + at * W;
+      for (int64_t i = 0; i < s.d_mlp(); ++i) {
+        const T z0 = projected[columns.z0() + i], x0 = projected[columns.x0() + i];
+        d_projected[columns.z0() + i] = d[i] * x0 * silu_derivative(z0);
+        d_projected[columns.x0() + i] = d[i] * silu(z0);
+      }
+    }
+  });
+  kernels_.norm_backward(executor, segments, norm(parameters, tape), tape.rstd.data(), w.d_mixed.data() + s.d_mlp(), s.d_inner,
+                         {w.d_y.data(), w.d_projected.data() + columns.z(), gradient.norm_weight}, w.scratch);
+  T *d_x_ssm = w.d_conv.data(), *d_B = d_x_ssm + s.d_ssm, *d_C = d_B + s.ngroups * s.d_state;
+  kernels_.scan_backward(executor, segments, scan(parameters, tape, w.A), w.d_y.data(), d_final.ssm,
+                         {d_x_ssm, d_B, d_C, w.d_dt.data(), w.d_A.data(), gradient.D, d_initial.ssm}, w.scratch);
+  for (int64_t h = 0; h < s.heads(); ++h) gradient.A_log[h] += w.d_A[h] * w.A[h];
+  kernels_.time_step_backward(executor, segments, time_step(parameters, tape), w.d_dt.data(), w.d_projected.data() + columns.dt(),
+                              gradient.dt_bias);
+  kernels_.conv_backward(executor, segments, conv(parameters, tape), w.d_conv.data(), d_final.conv,
+                         {w.d_projected.data() + columns.conv(), gradient.conv_weight, gradient.conv_bias, d_initial.conv});
+
+  segments.clear_outside(w.d_projected.data(), W);
+  const View<const T, 3> d_projected = steps_view<const T>(w.d_projected.data(), segments, W);
+  linear_backward_input<T>(executor, segments, d_projected, {parameters.in_proj_weight, {W, s.d_model}}, d_x);
+  linear_backward_weight<T>(executor, d_projected, steps_view<const T>(tape.x.data(), segments, s.d_model),
+                            {gradient.in_proj_weight, {W, s.d_model}}, gradient.in_proj_bias);
+  if (d_x.is_dense()) segments.clear_outside(d_x.data, s.d_model);
+}
+
+template <class T>
+void Block<T>::step(Executor& executor, int64_t rows, const BlockParameters<const T>& parameters, const T* x, BlockState<T> state,
+                    T* y, BlockTape<T>& tape, BlockWorkspace<T>& workspace) const {
+  const BlockShape& s = shape_;
+  const Segments segments = Segments::whole(rows, 1);
+  const Columns columns(s);
+  reserve(segments, tape);
+  tape.initial_conv.clear(), tape.initial_ssm.clear();
+  fill_A(parameters.A_log, s.heads(), workspace.A);
+  linear_forward<T>(executor, segments, steps_view(x, segments, s.d_model),
+                    {parameters.in_proj_weight, {s.in_proj_width(), s.d_model}}, parameters.in_proj_bias,
+                    steps_view(tape.projected.data(), segments, s.in_proj_width()));
+  Conv<T> window = conv(parameters, tape);
+  window.initial = state.conv;
+  kernels_.conv_forward(executor, segments, window, tape.conv.data(), state.conv);
+  kernels_.time_step_forward(executor, segments, time_step(parameters, tape), tape.dt.data());
+  kernels_.scan_step(executor, rows, scan(parameters, tape, workspace.A), state.ssm, tape.y.data());
+  kernels_.norm_forward(executor, segments, norm(parameters, tape), tape.mixed.data() + s.d_mlp(), s.d_inner, tape.rstd.data());
+  for (int64_t row = 0; row < rows; ++row)
+    for (int64_t i = 0; i < s.d_mlp(); ++i) {
+      const T* projected = tape.projected.data() + row * s.in_proj_width();
+      tape.mixed[row * s.d_inner + i] = silu(projected[columns.z0() + i]) * projected[columns.x0() + i];
+    }
+  linear_forward<T>(executor, segments, steps_view<const T>(tape.mixed.data(), segments, s.d_inner),
+                    {parameters.out_proj_weight, {s.d_model, s.d_inner}}, parameters.out_proj_bias,
+                    steps_view(y, segments, s.d_model));
+}
+
+template class Block<float>;
+template class Block<double>;
+
+}  // namespace tutti::mamba2

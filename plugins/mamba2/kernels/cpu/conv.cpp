@@ -1,0 +1,125 @@
+#include <algorithm>
+#include <array>
+
+#include "plugins/mamba2/kernels/activation.h"
+#include "plugins/mamba2/kernels/cpu/cpu.h"
+#include "plugins/mamba2/kernels/cpu/tasks.h"
+
+namespace tutti::mamba2::cpu {
+namespace {
+
+constexpr int64_t kBlock = 32;    // channels handled together: some vectors wide, and a task for the threads
+constexpr int64_t kMaxWidth = 8;  // of the convolution
+
+// Some channels of the convolution of one segment, with the taps lying by tap, then channel.
+template <class T>
+class ConvBlock {
+ public:
+  ConvBlock(const Conv<T>& conv, int64_t block)
+      : conv_(conv), first_(block * kBlock), count_(std::min(kBlock, conv.channels - first_)) {
+    for (int64_t c = 0; c < count_; ++c) {
+      bias_[c] = conv.bias ? conv.bias[first_ + c] : T(0);
+      for (int64_t k = 0; k < conv.width; ++k) taps_[k][c] = conv.weight[(first_ + c) * conv.width + k];
+    }
+  }
+
+  int64_t first() const { return first_; }
+  int64_t count() const { return count_; }
+  const T* tap(int64_t k) const { return taps_[k].data(); }
+
+  // The inputs of step t of the segment, counted from its begin; before it lie the initial state or zeros.
+  const T* input(const Segments& segments, const Segment& segment, int64_t t) const {
+    if (t >= 0) return conv_.x + (segment.row * segments.steps() + segment.begin + t) * conv_.x_stride + first_;
+    if (!segment.is_first || !conv_.initial) return zeros_.data();
+    return conv_.initial + (segment.row * (conv_.width - 1) + conv_.width - 1 + t) * conv_.channels + first_;
+  }
+
+  // The convolution at step t before its silu.
+  void sum(const Segments& segments, const Segment& segment, int64_t t, T* result) const {
+    std::copy_n(bias_.data(), count_, result);
+    for (int64_t k = 0; k < conv_.width; ++k) {
+      const T *x = input(segments, segment, t - (conv_.width - 1) + k), *weight = tap(k);
+      for (int64_t c = 0; c < count_; ++c) result[c] += weight[c] * x[c];
+    }
+  }
+
+ private:
+  const Conv<T>& conv_;
+  int64_t first_, count_;
+  std::array<T, kBlock> bias_{}, zeros_{};
+  std::array<std::array<T, kBlock>, kMaxWidth> taps_{};
+};
+
+int64_t count_blocks(int64_t channels) { return (channels + kBlock - 1) / kBlock; }
+
+}  // namespace
+
+template <class T>
+void conv_forward(Executor& executor, const Segments& segments, const Conv<T>& conv, T* y, T* final_state) {
+  const int64_t blocks = count_blocks(conv.channels), history = conv.width - 1;
+  executor.parallel_for(segments.count() * blocks, 1, [&](int64_t task, int64_t) {
+    const Segment& segment = segments[task / blocks];
+    const ConvBlock<T> block(conv, task % blocks);
+    const int64_t length = segment.length();
+    for (int64_t t = 0; t < length; ++t) {
+      T* out = y + (segment.row * segments.steps() + segment.begin + t) * conv.channels + block.first();
+      block.sum(segments, segment, t, out);
+      for (int64_t c = 0; c < block.count(); ++c) out[c] = silu(out[c]);
+    }
+    if (!final_state || !segment.is_last) return;
+    for (int64_t j = 0; j < history; ++j)  // upwards, so that the state may be replaced in place
+      std::copy_n(block.input(segments, segment, length - history + j), block.count(),
+                  final_state + (segment.row * history + j) * conv.channels + block.first());
+  });
+}
+
+// Each task owns its channels, so that sums over segments and steps have one order.
+template <class T>
+void conv_backward(Executor& executor, const Segments& segments, const Conv<T>& conv, const T* d_y, const T* d_final,
+                   const ConvGradient<T>& gradient) {
+  const int64_t history = conv.width - 1;
+  if (gradient.initial) std::fill_n(gradient.initial, segments.rows() * history * conv.channels, T(0));
+  executor.parallel_for(count_blocks(conv.channels), 1, [&](int64_t task, int64_t) {
+    const ConvBlock<T> block(conv, task);
+    std::array<T, kBlock> d_bias{}, d_sum{}, unused{};
+    std::array<std::array<T, kBlock>, kMaxWidth> d_taps{};
+    for (int64_t s = 0; s < segments.count(); ++s) {
+      const Segment& segment = segments[s];
+      const int64_t length = segment.length();
+      const auto d_input = [&](int64_t t) {
+        if (t >= 0) return gradient.x + (segment.row * segments.steps() + segment.begin + t) * conv.x_stride + block.first();
+        if (!segment.is_first || !gradient.initial) return unused.data();
+        return gradient.initial + (segment.row * history + history + t) * conv.channels + block.first();
+      };
+      for (int64_t t = 0; t < length; ++t) {
+        block.sum(segments, segment, t, d_sum.data());
+        const T* d = d_y + (segment.row * segments.steps() + segment.begin + t) * conv.channels + block.first();
+        for (int64_t c = 0; c < block.count(); ++c) d_sum[c] = d[c] * silu_derivative(d_sum[c]), d_bias[c] += d_sum[c];
+        std::fill_n(d_input(t), block.count(), T(0));
+        for (int64_t k = 0; k < conv.width; ++k) {
+          const T *x = block.input(segments, segment, t - history + k), *weight = block.tap(k);
+          T *d_x = d_input(t - history + k), *d_tap = d_taps[k].data();
+          for (int64_t c = 0; c < block.count(); ++c) d_tap[c] += d_sum[c] * x[c], d_x[c] += d_sum[c] * weight[c];
+        }
+      }
+      if (d_final && segment.is_last)
+        for (int64_t j = 0; j < history; ++j) {
+          const T* d = d_final + (segment.row * history + j) * conv.channels + block.first();
+          T* d_x = d_input(length - history + j);
+          for (int64_t c = 0; c < block.count(); ++c) d_x[c] += d[c];
+        }
+    }
+    for (int64_t c = 0; c < block.count(); ++c) {
+      if (gradient.bias) gradient.bias[block.first() + c] += d_bias[c];
+      for (int64_t k = 0; k < conv.width; ++k) gradient.weight[(block.first() + c) * conv.width + k] += d_taps[k][c];
+    }
+  });
+}
+
+#define TUTTI_INSTANTIATE(T)                                                      \
+  template void conv_forward(Executor&, const Segments&, const Conv<T>&, T*, T*); \
+  template void conv_backward(Executor&, const Segments&, const Conv<T>&, const T*, const T*, const ConvGradient<T>&)
+TUTTI_INSTANTIATE(float);
+TUTTI_INSTANTIATE(double);
+
+}  // namespace tutti::mamba2::cpu

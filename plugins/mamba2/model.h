@@ -1,0 +1,111 @@
+// The forecaster around the blocks: windows become sequences of tokens, a stack of pre-norm residual blocks reads them,
+// and what the last token knows becomes the forecast.
+//
+//   h_0 = tokens embed^T,  h_i = h_{i-1} + dropout(block_i(rmsnorm(h_{i-1}))),  out = rmsnorm(h_L[last]) head^T
+//   answer = mean + deviation * (last value + out)
+//
+// with mean 0 and deviation 1 without revin, and the last value left out without from_last. A target that is no
+// feature is answered by out itself. T is float or double, the problem's dtype. A row's answer has the same bits in every
+// batch and at any number of threads; steps before a row's length are never read.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "plugins/mamba2/block.h"
+#include "plugins/mamba2/config.h"
+#include "plugins/mamba2/weights.h"
+#include "shared/plugin/model.h"
+
+namespace tutti::mamba2 {
+
+// What one training step leaves out: each element by seed, step, layer and place.
+struct Dropout {
+  double rate = 0;
+  uint64_t seed = 0;
+  uint64_t step = 0;
+};
+
+// What forward leaves for backward, trace and the answer. R sequences of L tokens: a sequence is a row of the batch, or
+// a row and a target where channels are independent.
+template <class T>
+struct ModelTape {
+  struct Layer {
+    std::vector<T> input;  // [R, L, d_model]
+    std::vector<T> rstd;   // [R, L]
+    std::vector<T> mask;   // [R, L, d_model] factors of dropout; empty: none
+    BlockTape<T> block;
+  };
+
+  Segments segments = Segments::whole(0, 0);
+  int64_t rows = 0;
+  std::vector<T> tokens;                 // [R, L, token_width]
+  std::vector<T> mean, deviation, last;  // [R, features of a sequence]; last is normalised
+  std::vector<T> hidden;                 // [R, L, d_model], after all blocks
+  std::vector<Layer> layers;
+  std::vector<T> hidden_last, normed_last, rstd_last;  // [R, d_model], [R, d_model], [R]
+  std::vector<T> out;                                  // [R, outputs]
+};
+
+// A stream's memory: the state of every block for each of its sequences.
+template <class T>
+struct ModelState {
+  int64_t rows = 0;
+  std::vector<T> conv, ssm;  // [layers, R, …] as in BlockState
+};
+
+template <class T>
+class Forecaster {
+ public:
+  Forecaster(const Config& config, const Problem& problem);
+
+  const WeightLayout& layout() const { return layout_; }
+
+  // Answers a batch into output.
+  void predict(Executor& executor, const T* weights, const tutti_batch& batch, const tutti_output& output);
+
+  // The training loss of a batch with targets, and its gradient, added to gradient [layout().size()]. The loss is the
+  // mean over rows, by their weight, of the squared error of the point and the pinball loss of the quantiles, each a mean
+  // over horizon, targets and levels, and added up where both are asked for.
+  T loss_and_gradient(Executor& executor, const T* weights, const tutti_batch& batch, const Dropout& dropout, T* gradient);
+
+  // Why this model can't answer a stream in constant time; null where it can.
+  const char* why_no_stream() const;
+  ModelState<T> empty_state(int64_t rows) const;
+  void reset_row(ModelState<T>& state, int64_t row) const;
+  // One frame [rows, features] for each stream.
+  void step(Executor& executor, const T* weights, ModelState<T>& state, View<const T, 2> frame, const tutti_output& output);
+
+  // predict, with every intermediate value shown.
+  void trace(Executor& executor, const T* weights, const tutti_batch& batch, tutti_trace_fn visit, void* argument);
+
+ private:
+  int64_t sequences_per_row() const { return config_.channel_independent ? problem_.targets : 1; }
+  int64_t features_per_sequence() const { return config_.channel_independent ? 1 : problem_.features; }
+  int64_t targets_per_sequence() const { return config_.channel_independent ? 1 : problem_.targets; }
+  int64_t outputs() const { return layout_.weights().back().size; }
+  int64_t feature_of(int64_t sequence, int64_t f) const;
+  struct Place;
+  Place place_of(int64_t row, int64_t h, int64_t k) const;
+
+  void read_windows(const tutti_batch& batch, int64_t first, int64_t last, ModelTape<T>& tape) const;
+  void normalise(View<const T, 3> past, int64_t first, ModelTape<T>& tape, const std::vector<int64_t>& lengths) const;
+  void forward(Executor& executor, const ModelParameters<const T>& p, const Dropout& dropout, bool keep, ModelTape<T>& tape);
+  void read_last(Executor& executor, const ModelParameters<const T>& p, ModelTape<T>& tape);
+  void backward(Executor& executor, const ModelParameters<const T>& p, ModelTape<T>& tape, std::vector<T>& d_out,
+                const ModelParameters<T>& gradient);
+  T answer(const ModelTape<T>& tape, const Place& place, int64_t level, T* scale) const;
+  void write_answers(const ModelTape<T>& tape, int64_t first, const tutti_output& output) const;
+  T loss(const ModelTape<T>& tape, const tutti_batch& batch, std::vector<T>& d_out) const;
+
+  Config config_;
+  Problem problem_;
+  const Kernels<T>& kernels_;
+  Block<T> block_;
+  WeightLayout layout_;
+  ModelTape<T> tape_;
+  BlockWorkspace<T> workspace_;
+  std::vector<T> normed_, branch_, d_hidden_, d_branch_, d_normed_;
+};
+
+}  // namespace tutti::mamba2

@@ -1,0 +1,60 @@
+#include "plugins/mamba2/segments.h"
+
+#include <algorithm>
+#include <cassert>
+
+namespace tutti::mamba2 {
+
+Segments Segments::whole(int64_t rows, int64_t steps) {
+  Segments result(rows, steps);
+  if (steps > 0)
+    for (int64_t row = 0; row < rows; ++row) result.segments_.push_back({row, 0, steps, true, true});
+  return result;
+}
+
+Segments Segments::left_padded(int64_t steps, const std::vector<int64_t>& lengths) {
+  Segments result(static_cast<int64_t>(lengths.size()), steps);
+  for (int64_t row = 0; row < result.rows_; ++row) {
+    const int64_t length = lengths[static_cast<size_t>(row)];
+    assert(length >= 1 && length <= steps);
+    result.segments_.push_back({row, steps - length, steps, true, true});
+  }
+  return result;
+}
+
+Segments Segments::packed(int64_t rows, int64_t steps, const int32_t* sequence) {
+  Segments result(rows, steps);
+  for (int64_t row = 0; row < rows; ++row) {
+    const int32_t* number = sequence + row * steps;
+    bool is_first = true;
+    for (int64_t begin = 0, end; begin < steps; begin = end) {
+      for (end = begin + 1; end < steps && number[end] == number[begin];) ++end;
+      if (number[begin] < 0) continue;
+      result.segments_.push_back({row, begin, end, is_first, false});
+      is_first = false;
+    }
+    if (!is_first) result.segments_.back().is_last = true;
+  }
+  return result;
+}
+
+int64_t Segments::longest() const {
+  int64_t length = 0;
+  for (const Segment& segment : segments_) length = std::max(length, segment.length());
+  return length;
+}
+
+template <class T>
+void Segments::clear_outside(T* values, int64_t width) const {
+  int64_t clean = 0;  // steps of the whole batch before here are in a segment or zeroed
+  for (const Segment& segment : segments_) {
+    std::fill(values + clean * width, values + (segment.row * steps_ + segment.begin) * width, T(0));
+    clean = segment.row * steps_ + segment.end;
+  }
+  std::fill(values + clean * width, values + rows_ * steps_ * width, T(0));
+}
+
+template void Segments::clear_outside(float*, int64_t) const;
+template void Segments::clear_outside(double*, int64_t) const;
+
+}  // namespace tutti::mamba2

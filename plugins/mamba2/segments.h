@@ -1,0 +1,49 @@
+// Which steps of a batch [rows, steps] belong together. A segment is a run of steps of one row that is a sequence of
+// its own: a whole window, a window after its padding, or one of several sequences packed into a row. Kernels compute
+// each segment alone and never read a step outside all segments, so padding and neighbours can't leak.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace tutti::mamba2 {
+
+struct Segment {
+  int64_t row;
+  int64_t begin, end;      // steps begin … end-1
+  bool is_first, is_last;  // in its row: the first starts from the row's initial state, the last gives its final state
+
+  int64_t length() const { return end - begin; }
+};
+
+class Segments {
+ public:
+  // Every row is one sequence.
+  static Segments whole(int64_t rows, int64_t steps);
+
+  // Row b is its last lengths[b] steps, each 1 … steps; before them is padding.
+  static Segments left_padded(int64_t steps, const std::vector<int64_t>& lengths);
+
+  // sequence [rows, steps], dense: a new sequence begins where the number changes within a row; a negative number
+  // marks padding. A row of nothing but padding has no segment.
+  static Segments packed(int64_t rows, int64_t steps, const int32_t* sequence);
+
+  int64_t rows() const { return rows_; }
+  int64_t steps() const { return steps_; }
+  int64_t count() const { return static_cast<int64_t>(segments_.size()); }
+  const Segment& operator[](int64_t index) const { return segments_[static_cast<std::size_t>(index)]; }
+  int64_t longest() const;
+
+  // Zeroes the steps that are in no segment; values [rows, steps, width], dense.
+  template <class T>
+  void clear_outside(T* values, int64_t width) const;
+
+ private:
+  Segments(int64_t rows, int64_t steps) : rows_(rows), steps_(steps) {}
+
+  int64_t rows_, steps_;
+  std::vector<Segment> segments_;  // by row, then by step
+};
+
+}  // namespace tutti::mamba2

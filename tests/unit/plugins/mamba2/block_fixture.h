@@ -1,0 +1,143 @@
+// A block with random parameters and inputs, for tests: everything owned, and reachable by name.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "plugins/mamba2/block.h"
+#include "shared/parallel/thread_pool.h"
+#include "shared/random/philox.h"
+
+namespace tutti::mamba2 {
+
+template <class T>
+std::vector<T> random_values(int64_t count, uint64_t stream, double scale = 1) {
+  const Philox random(7, stream);
+  std::vector<T> values(static_cast<size_t>(count));
+  for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<T>(scale * random.normal(i));
+  return values;
+}
+
+// The largest difference, relative to the largest value of b.
+template <class A, class B>
+double relative_difference(const std::vector<A>& a, const std::vector<B>& b) {
+  double difference = a.size() == b.size() ? 0 : INFINITY, largest = 0;
+  for (size_t i = 0; i < std::min(a.size(), b.size()); ++i) {
+    const double d = std::abs(static_cast<double>(a[i]) - static_cast<double>(b[i]));
+    difference = d <= difference ? difference : d;  // NaN counts
+    largest = std::max(largest, std::abs(static_cast<double>(b[i])));
+  }
+  return largest > 0 ? difference / largest : difference;
+}
+
+template <class T>
+bool all_finite(const std::vector<T>& values) {
+  return std::all_of(values.begin(), values.end(), [](T v) { return std::isfinite(v); });
+}
+
+template <class T>
+using Named = std::vector<std::pair<std::string, std::vector<T>>>;
+
+inline std::vector<std::pair<std::string, int64_t>> parameter_sizes(const BlockShape& s) {
+  std::vector<std::pair<std::string, int64_t>> sizes{{"in_proj.weight", s.in_proj_width() * s.d_model},
+                                                     {"conv1d.weight", s.conv_channels() * s.d_conv},
+                                                     {"dt_bias", s.heads()},
+                                                     {"A_log", s.heads()},
+                                                     {"D", s.d_has_hdim ? s.d_ssm : s.heads()},
+                                                     {"out_proj.weight", s.d_model * s.d_inner}};
+  if (s.bias) sizes.emplace_back("in_proj.bias", s.in_proj_width()), sizes.emplace_back("out_proj.bias", s.d_model);
+  if (s.conv_bias) sizes.emplace_back("conv1d.bias", s.conv_channels());
+  if (s.rmsnorm) sizes.emplace_back("norm.weight", s.d_ssm);
+  return sizes;
+}
+
+template <class T>
+T* find(Named<T>& values, const char* name) {
+  for (auto& [key, value] : values)
+    if (key == name) return value.data();
+  return nullptr;
+}
+
+template <class T>
+BlockParameters<T> bind(Named<T>& p) {
+  return {find(p, "in_proj.weight"),
+          find(p, "in_proj.bias"),
+          find(p, "conv1d.weight"),
+          find(p, "conv1d.bias"),
+          find(p, "dt_bias"),
+          find(p, "A_log"),
+          find(p, "D"),
+          find(p, "norm.weight"),
+          find(p, "out_proj.weight"),
+          find(p, "out_proj.bias")};
+}
+
+// Parameters, input x [rows, steps, d_model], initial states, and what a call makes of them.
+template <class T>
+struct BlockCase {
+  BlockShape shape;
+  Segments segments;
+  Named<T> parameters;
+  std::vector<T> x, conv0, ssm0;
+  std::vector<T> y, conv1, ssm1;        // of forward
+  std::vector<T> d_x, d_conv0, d_ssm0;  // of backward
+  Named<T> gradient;
+  BlockTape<T> tape;
+  BlockWorkspace<T> workspace;
+
+  BlockCase(const BlockShape& shape, const Segments& segments) : shape(shape), segments(segments) {
+    const int64_t rows = segments.rows();
+    uint64_t stream = 0;
+    for (const auto& [name, size] : parameter_sizes(shape)) {
+      std::vector<T> values = random_values<T>(size, ++stream, name.find("weight") != std::string::npos ? 0.3 : 0.5);
+      if (name == "norm.weight" || name == "D")
+        for (T& v : values) v += T(1);
+      parameters.emplace_back(name, values);
+      gradient.emplace_back(name, std::vector<T>(values.size()));
+    }
+    x = random_values<T>(rows * segments.steps() * shape.d_model, 50);
+    conv0 = random_values<T>(rows * (shape.d_conv - 1) * shape.conv_channels(), 51);
+    ssm0 = random_values<T>(rows * shape.d_ssm * shape.d_state, 52);
+    y.resize(x.size()), conv1.resize(conv0.size()), ssm1.resize(ssm0.size());
+    d_x.resize(x.size()), d_conv0.resize(conv0.size()), d_ssm0.resize(ssm0.size());
+  }
+
+  View<T, 3> steps(std::vector<T>& values) { return {values.data(), {segments.rows(), segments.steps(), shape.d_model}}; }
+
+  void forward(const char* kernels = "auto", Executor* executor = nullptr) {
+    SerialExecutor serial;
+    Block<T>(shape, *find_kernels<T>(kernels))
+        .forward(executor ? *executor : serial, segments, bind(parameters), steps(x), {conv0.data(), ssm0.data()}, steps(y),
+                 {conv1.data(), ssm1.data()}, tape, workspace);
+  }
+
+  // From the gradients of y and of both final states.
+  void backward(std::vector<T> d_y, std::vector<T> d_conv1, std::vector<T> d_ssm1, const char* kernels = "auto",
+                Executor* executor = nullptr) {
+    SerialExecutor serial;
+    for (auto& [name, values] : gradient) std::fill(values.begin(), values.end(), T(0));
+    Block<T>(shape, *find_kernels<T>(kernels))
+        .backward(executor ? *executor : serial, segments, bind(parameters), tape, steps(d_y), {d_conv1.data(), d_ssm1.data()},
+                  steps(d_x), {d_conv0.data(), d_ssm0.data()}, bind(gradient), workspace);
+  }
+};
+
+// Shapes that between them use every option of a block.
+inline std::vector<BlockShape> interesting_shapes() {
+  BlockShape plain;
+  plain.d_model = 6, plain.d_inner = plain.d_ssm = 12, plain.headdim = 4, plain.d_state = 5, plain.chunk = 4;
+  std::vector<BlockShape> shapes(7, plain);
+  shapes[1].ngroups = 3, shapes[1].norm_before_gate = true, shapes[1].d_has_hdim = true;
+  shapes[2].bias = true, shapes[2].conv_bias = false, shapes[2].d_inner = 17, shapes[2].d_conv = 2;
+  shapes[3].rmsnorm = false, shapes[3].headdim = 12, shapes[3].d_state = 1, shapes[3].d_conv = 8;
+  shapes[4].dt_limit_min = 0.4, shapes[4].dt_limit_max = 0.9, shapes[4].chunk = 64;
+  shapes[5].d_model = 5, shapes[5].d_ssm = shapes[5].d_inner = 10, shapes[5].headdim = 2, shapes[5].ngroups = 5,
+  shapes[5].chunk = 1;
+  shapes[6].d_inner = 15, shapes[6].ngroups = 3, shapes[6].bias = true, shapes[6].d_has_hdim = true, shapes[6].chunk = 3;
+  return shapes;
+}
+
+}  // namespace tutti::mamba2

@@ -1,0 +1,216 @@
+#include "plugins/mamba2/model.h"
+
+#include <cstring>
+#include <functional>
+#include <limits>
+
+#include "tests/unit/plugins/mamba2/block_fixture.h"
+#include "tests/unit/plugins/mamba2/contract_fixture.h"
+
+using namespace tutti;
+using namespace tutti::mamba2;
+
+namespace {
+
+Problem quantile_problem() {
+  Problem p = small_problem();
+  p.answers = TUTTI_ANSWER_POINT | TUTTI_ANSWER_QUANTILES;
+  p.quantiles = {0.1, 0.5, 0.9};
+  p.target_feature = {-1, 1};
+  return p;
+}
+
+// The largest relative error of the contract's gradient against five-point differences of its loss, over all weights.
+double worst_gradient_error(const Problem& problem, const nlohmann::json& changes, bool padded) {
+  const TestHost host;
+  TestModel model(host, problem, changes);
+  TestBatch<double> batch(problem, 3, problem.lookback);
+  batch.with_weight = true, batch.with_length = padded;
+  batch.length.data<int64_t>()[1] = 7;
+  const auto [loss, gradients] = model.gradient(batch);
+  const auto parameters = model.parameters();
+  double worst = 0;
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    if (parameters[i].role != TUTTI_ROLE_WEIGHT) continue;
+    auto* values = static_cast<double*>(parameters[i].tensor.data);
+    std::vector<double> numeric(gradients[i].size());
+    for (size_t k = 0; k < numeric.size(); ++k) {
+      const double kept = values[k], step = 3e-4;
+      const auto at = [&](double offset) { return values[k] = kept + offset * step, model.gradient(batch).first; };
+      numeric[k] = (8 * (at(1) - at(-1)) - (at(2) - at(-2))) / (12 * step);
+      values[k] = kept;
+    }
+    const double error = relative_difference(gradients[i], numeric);
+    INFO(parameters[i].name << " " << error);
+    CHECK(error < 1e-7);
+    worst = std::max(worst, error);
+  }
+  return worst;
+}
+
+nlohmann::json tiny() {
+  return {{"d_model", 4}, {"d_state", 3}, {"headdim", 4}, {"chunk", 5}, {"dropout", 0.0}, {"dt_min", 0.1}, {"dt_max", 0.4}};
+}
+
+}  // namespace
+
+TEST_CASE("every gradient of the whole model is the limit of its differences, through the contract") {
+  auto config = tiny();
+  CHECK(worst_gradient_error(small_problem(), config, false) < 1e-7);
+  config["ngroups"] = 2, config["patch"] = 4, config["bias"] = true;
+  CHECK(worst_gradient_error(quantile_problem(), config, true) < 1e-7);
+  config = tiny();
+  config["channel_independent"] = true, config["revin"] = false, config["d_ssm"] = 4, config["d_has_hdim"] = true,
+  config["layers"] = 1;
+  CHECK(worst_gradient_error(small_problem(), config, true) < 1e-7);
+}
+
+TEST_CASE("a row's answer has the same bits in every batch and at any number of threads") {
+  const TestHost one(1), two(2);
+  for (const bool independent : {false, true}) {
+    auto config = small_config();
+    config["channel_independent"] = independent;
+    TestModel serial(one, small_problem(), config), parallel(two, small_problem(), config);
+    TestBatch<double> batch(small_problem(), 37, 12);
+    const std::vector<double> all = serial.predict(batch);
+    CHECK(parallel.predict(batch) == all);
+    for (int64_t row : {0, 1, 17, 36}) {
+      TestBatch<double> alone(small_problem(), 1, 12);
+      std::memcpy(alone.past.data(), batch.past.data<double>() + row * 36, 36 * sizeof(double));
+      CHECK(serial.predict(alone) == std::vector<double>(all.begin() + row * 4, all.begin() + row * 4 + 4));
+    }
+  }
+}
+
+TEST_CASE("exchanged rows give exchanged answers") {
+  const TestHost host(2);
+  TestModel model(host, small_problem());
+  TestBatch<double> batch(small_problem(), 5, 12), reversed(small_problem(), 5, 12);
+  for (int64_t row = 0; row < 5; ++row)
+    std::memcpy(reversed.past.data<double>() + (4 - row) * 36, batch.past.data<double>() + row * 36, 36 * sizeof(double));
+  const auto answers = model.predict(batch), exchanged = model.predict(reversed);
+  for (int64_t row = 0; row < 5; ++row)
+    CHECK(std::equal(answers.begin() + row * 4, answers.begin() + row * 4 + 4, exchanged.begin() + (4 - row) * 4));
+}
+
+TEST_CASE("a padded window gives the bits of the window alone, whatever the padding holds") {
+  const TestHost host;
+  for (const int64_t patch : {1, 3}) {
+    auto config = small_config();
+    config["patch"] = patch;
+    TestModel model(host, small_problem(), config);
+    TestBatch<double> padded(small_problem(), 3, 12), alone(small_problem(), 1, 7);
+    padded.with_length = true;
+    padded.length.data<int64_t>()[1] = 7;
+    for (int64_t i = 0; i < 5 * 3; ++i) padded.past.data<double>()[36 + i] = i % 2 ? NAN : INFINITY;
+    std::memcpy(alone.past.data(), padded.past.data<double>() + 36 + 15, 21 * sizeof(double));
+    const auto answers = model.predict(padded);
+    CHECK(all_finite(answers));
+    CHECK(model.predict(alone) == std::vector<double>(answers.begin() + 4, answers.begin() + 8));
+    padded.with_weight = true;
+    const auto [loss, gradients] = model.gradient(padded);
+    CHECK(std::isfinite(loss));
+    for (const auto& gradient : gradients) CHECK(all_finite(gradient));
+  }
+}
+
+TEST_CASE("f32 answers agree with f64 to the precision of f32") {
+  const TestHost host;
+  TestModel narrow(host, small_problem(dtype_of<float>())), wide(host, small_problem());
+  TestBatch<double> batch(small_problem(), 4, 12);
+  TestBatch<float> rounded(small_problem(dtype_of<float>()), 4, 12);
+  const auto parameters = narrow.parameters(), exact = wide.parameters();
+  for (size_t i = 0; i < parameters.size(); ++i)
+    if (parameters[i].role == TUTTI_ROLE_WEIGHT)
+      for (size_t k = 0; k < TestModel::byte_size(parameters[i].tensor) / 4; ++k)
+        static_cast<double*>(exact[i].tensor.data)[k] = static_cast<float*>(parameters[i].tensor.data)[k];
+  for (int64_t i = 0; i < batch.past.size(); ++i) batch.past.data<double>()[i] = rounded.past.data<float>()[i];
+  const double difference = relative_difference(narrow.predict(rounded), wide.predict(batch));
+  CHECK(difference < 5e-6);
+  CHECK(difference > 0);
+}
+
+TEST_CASE("revin answers move and stretch with the window") {
+  const TestHost host;
+  TestModel model(host, small_problem());
+  TestBatch<double> batch(small_problem(), 2, 12), moved(small_problem(), 2, 12);
+  for (int64_t i = 0; i < batch.past.size(); ++i) {
+    batch.past.data<double>()[i] *= 100;  // epsilon 1e-5 beside a variance of 1e4
+    moved.past.data<double>()[i] = 3 * batch.past.data<double>()[i] + 500;
+  }
+  const auto answers = model.predict(batch), others = model.predict(moved);
+  for (size_t i = 0; i < answers.size(); ++i) CHECK(others[i] == Approx(3 * answers[i] + 500).epsilon(1e-7));
+}
+
+TEST_CASE("quantiles of an answer rise") {
+  const TestHost host;
+  TestModel model(host, quantile_problem());
+  TestBatch<double> batch(quantile_problem(), 6, 12);
+  model.predict(batch);
+  for (int64_t i = 0; i < batch.quantiles.size(); i += 3)
+    CHECK(std::is_sorted(batch.quantiles.data<double>() + i, batch.quantiles.data<double>() + i + 3));
+}
+
+TEST_CASE("a stream answers as predict does on all frames so far") {
+  const TestHost host;
+  const auto* stream = TestModel::extension<tutti_stream>(TUTTI_STREAM_ID);
+  for (const bool independent : {false, true}) {
+    auto config = small_config();
+    config["revin"] = false, config["channel_independent"] = independent, config["dt_limit_min"] = 0.01,
+    config["dt_limit_max"] = 0.05;
+    config["ngroups"] = 2, config["d_has_hdim"] = true, config["d_ssm"] = 8;
+    TestModel model(host, small_problem(), config);
+    tutti_error error{};
+    tutti_stream_state* state = nullptr;
+    REQUIRE(stream->create(model.get(), 2, &state, &error) == TUTTI_OK);
+    TestBatch<double> batch(small_problem(), 2, 12);
+    Tensor frame = Tensor::of<double>({2, 3});
+    for (int64_t t = 0; t < 12; ++t) {
+      for (int64_t b = 0; b < 2; ++b) std::memcpy(frame.data<double>() + b * 3, batch.past.data<double>() + (b * 12 + t) * 3, 24);
+      if (t == 6) {  // a saved stream goes on as if nothing had happened
+        uint64_t size = 0;
+        REQUIRE(stream->save(model.get(), state, nullptr, &size, &error) == TUTTI_OK);
+        std::vector<uint8_t> bytes(size);
+        REQUIRE(stream->save(model.get(), state, bytes.data(), &size, &error) == TUTTI_OK);
+        stream->destroy(model.get(), state);
+        CHECK(stream->load(model.get(), bytes.data(), size - 1, &state, &error) == TUTTI_BAD_ARGUMENT);
+        REQUIRE(stream->load(model.get(), bytes.data(), size, &state, &error) == TUTTI_OK);
+      }
+      TestBatch<double> answers(small_problem(), 2, 12), window(small_problem(), 2, t + 1);
+      const tutti_tensor borrowed = frame.borrow();
+      const tutti_output out = answers.output();
+      REQUIRE(stream->step(model.get(), state, &borrowed, nullptr, &out, &error) == TUTTI_OK);
+      for (int64_t b = 0; b < 2; ++b)
+        std::memcpy(window.past.data<double>() + b * (t + 1) * 3, batch.past.data<double>() + b * 36,
+                    static_cast<size_t>(t + 1) * 24);
+      CHECK(relative_difference(answers.points(), model.predict(window)) < 1e-13);
+    }
+    stream->destroy(model.get(), state);
+  }
+}
+
+TEST_CASE("with revin a stream is refused with a cure") {
+  const TestHost host;
+  TestModel model(host, small_problem());
+  tutti_stream_state* state = nullptr;
+  tutti_error error{};
+  CHECK(TestModel::extension<tutti_stream>(TUTTI_STREAM_ID)->create(model.get(), 1, &state, &error) == TUTTI_UNSUPPORTED);
+  CHECK_THAT(error.message, Catch::Contains("revin"));
+}
+
+TEST_CASE("a trace shows every intermediate value with its shape") {
+  const TestHost host;
+  TestModel model(host, small_problem());
+  TestBatch<double> batch(small_problem(), 2, 12);
+  const tutti_batch b = batch.borrow();
+  std::map<std::string, std::string> shapes;
+  tutti_error error{};
+  const auto visit = [](void* argument, const char* name, const tutti_tensor* tensor) {
+    (*static_cast<std::map<std::string, std::string>*>(argument))[name] = shape_text(tensor->shape, tensor->ndim);
+  };
+  REQUIRE(TestModel::extension<tutti_trace>(TUTTI_TRACE_ID)->run(model.get(), &b, visit, &shapes, &error) == TUTTI_OK);
+  CHECK(shapes["tokens"] == "[2,12,3]");
+  CHECK(shapes["layers.1.mixer.scan"] == "[2,12,16]");
+  CHECK(shapes["layers.0.mixer.dt"] == "[2,12,4]");
+  CHECK(shapes["head"] == "[2,4]");
+}
