@@ -68,8 +68,8 @@ Result<Batch> Collator::collate(std::span<const Origin> origins, Targets targets
   for (Origin origin : origins)
     if (origin < layout_.window.lookback - 1 || origin + needed >= table_->rows())
       return failed("no window of " + table_->source + " has its last past step in row " + std::to_string(origin) + ": of " +
-                    std::to_string(table_->rows()) + " rows, " + std::to_string(layout_.window.lookback) + " are needed up to it" +
-                    (needed ? " and " + std::to_string(needed) + " after it" : ""));
+                    std::to_string(table_->rows()) + " rows, " + std::to_string(layout_.window.lookback) +
+                    " are needed up to it" + (needed ? " and " + std::to_string(needed) + " after it" : ""));
   return same_dtype(layout_.dtype, dtype_of<float>()) ? fill<float>(origins, targets) : fill<double>(origins, targets);
 }
 
@@ -77,7 +77,13 @@ template <class T>
 Result<T*> Collator::place(tutti_tensor& tensor, Axes& axes, std::initializer_list<int64_t> lengths) {
   axes.set(lengths);
   TUTTI_TRY(const size_t offset, arena_.allocate(static_cast<size_t>(axes.size) * sizeof(T)));
-  tensor = {const_cast<std::byte*>(arena_.readable(offset)), {TUTTI_CPU, 0}, axes.ndim, dtype_of<T>(), axes.shape.data(), axes.strides.data(), 0};
+  tensor = {const_cast<std::byte*>(arena_.readable(offset)),
+            {TUTTI_CPU, 0},
+            axes.ndim,
+            dtype_of<T>(),
+            axes.shape.data(),
+            axes.strides.data(),
+            0};
   return reinterpret_cast<T*>(arena_.writable(offset));
 }
 
@@ -86,7 +92,9 @@ Result<Batch> Collator::fill(std::span<const Origin> origins, Targets targets) {
   const int64_t B = static_cast<int64_t>(origins.size()), T = layout_.window.lookback, H = layout_.window.horizon;
   const int64_t F = static_cast<int64_t>(layout_.features.size()), K = static_cast<int64_t>(layout_.targets.size());
   const Table& table = *table_;
-  const auto scaled = [&](int64_t row, int64_t column) { return static_cast<Real>(scaler_->apply(table.at(row, column), column)); };
+  const auto scaled = [&](int64_t row, int64_t column) {
+    return static_cast<Real>(scaler_->apply(table.at(row, column), column));
+  };
 
   arena_.clear();
   Batch batch{};

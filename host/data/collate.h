@@ -30,8 +30,8 @@ enum class Targets { without, with };
 
 // A view of what was collated last; valid until the next collate of its Collator, which may be moved meanwhile.
 struct Batch {
-  tutti_batch view;    // tensors in read-only pages
-  uint64_t hash = 0;   // XXH3 over all tensors' names, dtypes, shapes and bytes, targets left out
+  tutti_batch view;   // tensors in read-only pages
+  uint64_t hash = 0;  // XXH3 over all tensors' names, dtypes, shapes and bytes, targets left out
 };
 
 class Collator {

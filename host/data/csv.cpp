@@ -127,15 +127,18 @@ class Header {
     }
     for (const std::string& name : schema_.columns) {
       TUTTI_TRY(const size_t at, position(name));
-      if (at == found.time) return bad_input(place_ + "column " + in_quotes(name) + " is the time; it can't be a feature or a target too");
-      if (std::count(found.columns.begin(), found.columns.end(), at)) return bad_input(place_ + "column " + in_quotes(name) + " is asked for twice");
+      if (at == found.time)
+        return bad_input(place_ + "column " + in_quotes(name) + " is the time; it can't be a feature or a target too");
+      if (std::count(found.columns.begin(), found.columns.end(), at))
+        return bad_input(place_ + "column " + in_quotes(name) + " is asked for twice");
       found.columns.push_back(at);
     }
     if (!schema_.columns.empty()) return found;
 
     for (size_t i = 0; i < names_.size(); ++i)
       if (i != found.time) {
-        if (names_[i].empty()) return bad_input(place_ + "column " + std::to_string(i + 1) + " has no name; give it one, or name the columns to read");
+        if (names_[i].empty())
+          return bad_input(place_ + "column " + std::to_string(i + 1) + " has no name; give it one, or name the columns to read");
         found.columns.push_back(i);
       }
     if (found.columns.empty()) return bad_input(place_ + "there is no column besides the time " + in_quotes(*schema_.time));
@@ -162,8 +165,8 @@ class Header {
   std::string what_there_is() const {
     for (const char* other : {",", ";", "\t", "|"})
       if (names_.size() == 1 && names_[0].find(other) != std::string::npos)
-        return std::string("the line isn't divided by ") + in_quotes(std::string_view(&schema_.separator, 1)) + "; set separator = " +
-               in_quotes(*other == '\t' ? "\\t" : other);
+        return std::string("the line isn't divided by ") + in_quotes(std::string_view(&schema_.separator, 1)) +
+               "; set separator = " + in_quotes(*other == '\t' ? "\\t" : other);
     constexpr size_t kMost = 20;
     if (names_.size() <= kMost) return "there " + std::string(names_.size() == 1 ? "is " : "are ") + list_of(names_);
     return "there are " + std::to_string(names_.size()) + " columns, the first " +
@@ -199,7 +202,8 @@ Reading read_number(std::string_view field) {
   const bool whole = end == digits.data() + digits.size() && !digits.empty() && !(field[0] == '+' && digits[0] == '-');
   if (whole && error == std::errc() && std::isfinite(value)) return {Reading::number, value, {}};
   if (means_missing(field)) return {Reading::missing, 0, {}};
-  if (whole && error == std::errc::result_out_of_range) return {Reading::wrong, 0, "holds " + in_quotes(field) + ", which is beyond the range of a double"};
+  if (whole && error == std::errc::result_out_of_range)
+    return {Reading::wrong, 0, "holds " + in_quotes(field) + ", which is beyond the range of a double"};
   if (whole && error == std::errc()) return {Reading::wrong, 0, "holds " + in_quotes(field) + "; numbers must be finite"};
   const bool comma = field.find(',') != field.npos && field.find_first_not_of("0123456789+-.,' ") == field.npos;
   return {Reading::wrong, 0,
@@ -237,13 +241,17 @@ class TableBuilder {
 
   Result<Table> finish() {
     if (seen_ == 0) return bad_input(table_.source + ": there is a header but no row below it");
-    if (table_.rows() == 0) return bad_input(table_.source + ": each of the " + std::to_string(seen_) + " rows misses a value, so none is left; set missing = \"forward-fill\"");
+    if (table_.rows() == 0)
+      return bad_input(table_.source + ": each of the " + std::to_string(seen_) +
+                       " rows misses a value, so none is left; set missing = \"forward-fill\"");
     if (!any_missing_) table_.observed.clear();
     return std::move(table_);
   }
 
  private:
-  std::string column(const Records& record, size_t at) const { return record.place() + "column " + in_quotes(header_.name(at)) + " "; }
+  std::string column(const Records& record, size_t at) const {
+    return record.place() + "column " + in_quotes(header_.name(at)) + " ";
+  }
 
   void push(double value, uint8_t observed) {
     table_.values.push_back(value);
@@ -262,7 +270,8 @@ class TableBuilder {
     const std::string what = column(record, at) + (field.empty() ? "is empty" : "is missing (" + in_quotes(field) + ")");
     if (schema_.missing == Missing::refuse) return bad_input(what + "; fill it, or set missing = \"forward-fill\"");
     const size_t width = positions_.columns.size();
-    if (table_.rows() == 0) return bad_input(what + " and no row before it holds a value to carry forward; fill it, or set missing = \"drop-row\"");
+    if (table_.rows() == 0)
+      return bad_input(what + " and no row before it holds a value to carry forward; fill it, or set missing = \"drop-row\"");
     push(table_.values[table_.values.size() - width], 0);
     return {};
   }

@@ -20,8 +20,12 @@ enum class Scaling {
 struct Scaler {
   std::vector<double> centre, scale;  // [columns]; a constant column has scale 1
 
-  double apply(double x, int64_t column) const { return (x - centre[static_cast<size_t>(column)]) / scale[static_cast<size_t>(column)]; }
-  double invert(double z, int64_t column) const { return z * scale[static_cast<size_t>(column)] + centre[static_cast<size_t>(column)]; }
+  double apply(double x, int64_t column) const {
+    return (x - centre[static_cast<size_t>(column)]) / scale[static_cast<size_t>(column)];
+  }
+  double invert(double z, int64_t column) const {
+    return z * scale[static_cast<size_t>(column)] + centre[static_cast<size_t>(column)];
+  }
 };
 
 // Takes training rows and nothing else. Filled-in values are left out of the statistics.

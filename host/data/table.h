@@ -14,8 +14,8 @@ struct Table {
   std::vector<std::string> columns;  // names, in the order of values
   std::vector<int64_t> time;         // [rows] rising; nanoseconds since 1970-01-01 UTC, or 0, 1, 2 … without a time column
   bool has_time = false;
-  std::vector<double> values;      // [rows, columns]; never NaN: what was missing is filled in
-  std::vector<uint8_t> observed;   // [rows, columns]; 0 where values holds a filled-in number; empty where nothing was missing
+  std::vector<double> values;     // [rows, columns]; never NaN: what was missing is filled in
+  std::vector<uint8_t> observed;  // [rows, columns]; 0 where values holds a filled-in number; empty where nothing was missing
 
   int64_t rows() const { return static_cast<int64_t>(time.size()); }
   int64_t width() const { return static_cast<int64_t>(columns.size()); }

@@ -24,7 +24,8 @@ struct Scanner {
   std::optional<int64_t> number(size_t least, size_t most) {
     size_t digits = 0;
     int64_t value = 0;
-    while (digits < most && digits < rest.size() && rest[digits] >= '0' && rest[digits] <= '9') value = value * 10 + (rest[digits++] - '0');
+    while (digits < most && digits < rest.size() && rest[digits] >= '0' && rest[digits] <= '9')
+      value = value * 10 + (rest[digits++] - '0');
     if (digits < least) return std::nullopt;
     rest.remove_prefix(digits);
     return value;
@@ -32,7 +33,8 @@ struct Scanner {
 };
 
 std::optional<int64_t> days_since_1970(int64_t year, int64_t month, int64_t day) {
-  const std::chrono::year_month_day date{std::chrono::year(static_cast<int>(year)), std::chrono::month(static_cast<unsigned>(month)),
+  const std::chrono::year_month_day date{std::chrono::year(static_cast<int>(year)),
+                                         std::chrono::month(static_cast<unsigned>(month)),
                                          std::chrono::day(static_cast<unsigned>(day))};
   if (!date.ok() || year < 1678 || year > 2261) return std::nullopt;
   return std::chrono::sys_days(date).time_since_epoch().count();
@@ -45,7 +47,8 @@ std::optional<int64_t> fraction(Scanner& scan) {
   if (!value) return std::nullopt;
   int64_t nanoseconds = *value;
   for (size_t digits = before - scan.rest.size(); digits < 9; ++digits) nanoseconds *= 10;
-  while (scan.number(1, 9)) {}
+  while (scan.number(1, 9)) {
+  }
   return nanoseconds;
 }
 

@@ -10,7 +10,8 @@ namespace {
 std::vector<int64_t> count_unobserved(const Table& table, const std::vector<int64_t>& targets) {
   std::vector<int64_t> before(static_cast<size_t>(table.rows()) + 1, 0);
   for (int64_t row = 0; row < table.rows(); ++row) {
-    const bool whole = std::all_of(targets.begin(), targets.end(), [&](int64_t column) { return table.is_observed(row, column); });
+    const bool whole =
+        std::all_of(targets.begin(), targets.end(), [&](int64_t column) { return table.is_observed(row, column); });
     before[static_cast<size_t>(row) + 1] = before[static_cast<size_t>(row)] + !whole;
   }
   return before;
@@ -25,20 +26,25 @@ std::vector<Origin> index(const Table& table, const std::vector<int64_t>& target
       table.observed.empty() ? std::vector<int64_t>(static_cast<size_t>(table.rows()) + 1, 0) : count_unobserved(table, targets);
 
   std::vector<Origin> origins;
-  for (Origin origin = std::max(rows.first - 1, past_first + shape.lookback - 1); origin + shape.horizon < rows.last; origin += shape.stride)
-    if (unobserved[static_cast<size_t>(origin + 1)] == unobserved[static_cast<size_t>(origin + shape.horizon + 1)]) origins.push_back(origin);
+  for (Origin origin = std::max(rows.first - 1, past_first + shape.lookback - 1); origin + shape.horizon < rows.last;
+       origin += shape.stride)
+    if (unobserved[static_cast<size_t>(origin + 1)] == unobserved[static_cast<size_t>(origin + shape.horizon + 1)])
+      origins.push_back(origin);
   return origins;
 }
 
 }  // namespace
 
-std::vector<Origin> index_windows(const Table& table, const std::vector<int64_t>& targets, const TrainRows& rows, const WindowShape& shape) {
+std::vector<Origin> index_windows(const Table& table, const std::vector<int64_t>& targets, const TrainRows& rows,
+                                  const WindowShape& shape) {
   return index(table, targets, rows, rows.first, shape);
 }
-std::vector<Origin> index_windows(const Table& table, const std::vector<int64_t>& targets, const ValidRows& rows, const WindowShape& shape) {
+std::vector<Origin> index_windows(const Table& table, const std::vector<int64_t>& targets, const ValidRows& rows,
+                                  const WindowShape& shape) {
   return index(table, targets, rows, 0, shape);
 }
-std::vector<Origin> index_windows(const Table& table, const std::vector<int64_t>& targets, const TestRows& rows, const WindowShape& shape) {
+std::vector<Origin> index_windows(const Table& table, const std::vector<int64_t>& targets, const TestRows& rows,
+                                  const WindowShape& shape) {
   return index(table, targets, rows, 0, shape);
 }
 

@@ -21,8 +21,11 @@ using Origin = int64_t;
 // Origins, oldest first, of the windows whose targets lie wholly in the span; empty where rows are too few. Training
 // windows have their past inside the span too; the others may reach back before it. A window with a target that was not
 // observed is left out.
-std::vector<Origin> index_windows(const Table& table, const std::vector<int64_t>& targets, const TrainRows& rows, const WindowShape& shape);
-std::vector<Origin> index_windows(const Table& table, const std::vector<int64_t>& targets, const ValidRows& rows, const WindowShape& shape);
-std::vector<Origin> index_windows(const Table& table, const std::vector<int64_t>& targets, const TestRows& rows, const WindowShape& shape);
+std::vector<Origin> index_windows(const Table& table, const std::vector<int64_t>& targets, const TrainRows& rows,
+                                  const WindowShape& shape);
+std::vector<Origin> index_windows(const Table& table, const std::vector<int64_t>& targets, const ValidRows& rows,
+                                  const WindowShape& shape);
+std::vector<Origin> index_windows(const Table& table, const std::vector<int64_t>& targets, const TestRows& rows,
+                                  const WindowShape& shape);
 
 }  // namespace tutti

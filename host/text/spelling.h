@@ -6,8 +6,8 @@
 
 namespace tutti {
 
-// " (did you mean "lookback"?)", or "" where nothing is near (edit distance over a third of the length, upper and
-// lower case being one).
+// " (did you mean "lookback"?)", or "" where nothing is near (edit distance over a third of the length, swapped
+// neighbours counting once, upper and lower case being one).
 std::string did_you_mean(const std::string& wrong, const std::vector<std::string>& right);
 
 // "a", "b" and "c": names for a message.

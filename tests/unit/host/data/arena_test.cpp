@@ -52,8 +52,9 @@ TEST_CASE("pieces are aligned to 64 bytes and end where the arena does") {
   CHECK(*arena.allocate(capacity - 128) == 128);
   const auto over = arena.allocate(1);
   REQUIRE(!over);
-  CHECK(over.error().message == "a piece of 1 bytes doesn't fit into the batches' shared memory, of which " + std::to_string(capacity) + " of " +
-                                    std::to_string(capacity) + " bytes are taken; make batches smaller");
+  CHECK(over.error().message == "a piece of 1 bytes doesn't fit into the batches' shared memory, of which " +
+                                    std::to_string(capacity) + " of " + std::to_string(capacity) +
+                                    " bytes are taken; make batches smaller");
   arena.clear();
   CHECK(*arena.allocate(capacity) == 0);
   CHECK(!arena.allocate(SIZE_MAX));

@@ -93,7 +93,8 @@ TEST_CASE("tensors lie in the pages that can only be read, aligned to 64 bytes")
   const Table table = small_table();
   Collator collator = collator_for(table, kScaler, layout());
   const Batch batch = batch_of(collator, {1, 2});
-  for (const tutti_tensor& tensor : {batch.view.past, batch.view.past_time, batch.view.elapsed, batch.view.row, batch.view.target}) {
+  for (const tutti_tensor& tensor :
+       {batch.view.past, batch.view.past_time, batch.view.elapsed, batch.view.row, batch.view.target}) {
     const std::byte* data = static_cast<const std::byte*>(tensor.data);
     CHECK(data >= collator.arena().readable(0));
     CHECK(data < collator.arena().readable(0) + collator.arena().capacity());
@@ -120,8 +121,10 @@ TEST_CASE("an origin without a whole window, and too many origins, are refused")
   CHECK(refusal({4}, Targets::without) == "(accepted)");
   CHECK(refusal({3}, Targets::with) ==
         "no window of small.csv has its last past step in row 3: of 5 rows, 2 are needed up to it and 2 after it");
-  CHECK(refusal({0}, Targets::without) == "no window of small.csv has its last past step in row 0: of 5 rows, 2 are needed up to it");
-  CHECK(refusal({5}, Targets::without) == "no window of small.csv has its last past step in row 5: of 5 rows, 2 are needed up to it");
+  CHECK(refusal({0}, Targets::without) ==
+        "no window of small.csv has its last past step in row 0: of 5 rows, 2 are needed up to it");
+  CHECK(refusal({5}, Targets::without) ==
+        "no window of small.csv has its last past step in row 5: of 5 rows, 2 are needed up to it");
   CHECK(refusal(std::vector<Origin>(1000, 2), Targets::without).starts_with("a piece of 32000 bytes doesn't fit"));
   CHECK(refusal({}, Targets::with) == "(accepted)");
 }
@@ -161,7 +164,8 @@ TEST_CASE("change the future, and the batch stays bit-equal") {
         Collator one = collator_for(before, scaler, shape), other = collator_for(after, scaler, shape);
         const std::vector<Origin> origins{3, origin};
         const Batch a = batch_of(one, origins), b = batch_of(other, origins);
-        for (const auto tensor : {&tutti_batch::past, &tutti_batch::past_time, &tutti_batch::elapsed, &tutti_batch::observed, &tutti_batch::row})
+        for (const auto tensor :
+             {&tutti_batch::past, &tutti_batch::past_time, &tutti_batch::elapsed, &tutti_batch::observed, &tutti_batch::row})
           REQUIRE(bytes(a.view.*tensor) == bytes(b.view.*tensor));
         REQUIRE(a.hash == b.hash);
         REQUIRE(bytes(a.view.target) != bytes(b.view.target));
@@ -178,7 +182,8 @@ TEST_CASE("a window's bytes don't depend on the windows beside it") {
 
 TEST_CASE("the hash tells batches apart, whatever differs, and leaves targets out") {
   const Table table = random_table(7, 40, true);
-  const BatchLayout wide{{0, 1, 2}, {1}, {4, 3, 1}, dtype_of<double>()}, other_dtype{{0, 1, 2}, {1}, {4, 3, 1}, dtype_of<float>()};
+  const BatchLayout wide{{0, 1, 2}, {1}, {4, 3, 1}, dtype_of<double>()},
+      other_dtype{{0, 1, 2}, {1}, {4, 3, 1}, dtype_of<float>()};
   const auto hash = [&](const Table& table, const BatchLayout& layout, std::vector<Origin> origins, Targets targets) {
     Collator collator = collator_for(table, kScaler, layout);
     return batch_of(collator, std::move(origins), targets).hash;

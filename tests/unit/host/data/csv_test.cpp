@@ -9,6 +9,8 @@
 #include <iostream>
 #include <random>
 
+#include "tests/support/skip.h"
+
 namespace tutti {
 
 namespace fs = std::filesystem;
@@ -49,13 +51,17 @@ TEST_CASE("columns are read in the order that is asked for, and others need hold
 
 TEST_CASE("quotes, line ends, a byte-order mark and empty lines at the end are as RFC 4180 and its users have them") {
   const Table plain = parse("a,b c\n1,2\n3,4\n");
-  for (const char* text : {"a,b c\r\n1,2\r\n3,4\r\n", "\xEF\xBB\xBF" "a,b c\n1,2\n3,4", "\"a\",\"b c\"\n\"1\",2\n3,\"4\"\n", "a,b c\n1,2\n3,4\n\n\r\n\n",
-                           " a , b c\n 1,2 \n3,\t4\n", "\"a\",\"b c\"\r\n\"1\",\"2\"\r\n\"3\",\"4\"\r\n", "\"a\",\"b c\"\n\"1\",\"2\"\n\"3\",\"4\"\r"}) {
+  for (const char* text : {"a,b c\r\n1,2\r\n3,4\r\n",
+                           "\xEF\xBB\xBF"
+                           "a,b c\n1,2\n3,4",
+                           "\"a\",\"b c\"\n\"1\",2\n3,\"4\"\n", "a,b c\n1,2\n3,4\n\n\r\n\n", " a , b c\n 1,2 \n3,\t4\n",
+                           "\"a\",\"b c\"\r\n\"1\",\"2\"\r\n\"3\",\"4\"\r\n", "\"a\",\"b c\"\n\"1\",\"2\"\n\"3\",\"4\"\r"}) {
     const Table table = parse(text);
     CHECK(table.columns == plain.columns);
     CHECK(table.values == plain.values);
   }
-  CHECK(parse("\"say \"\"hi\"\"\",\"two\nlines\",\"\"\"\"\n1,2,3").columns == std::vector<std::string>{"say \"hi\"", "two\nlines", "\""});
+  CHECK(parse("\"say \"\"hi\"\"\",\"two\nlines\",\"\"\"\"\n1,2,3").columns ==
+        std::vector<std::string>{"say \"hi\"", "two\nlines", "\""});
   CHECK(parse("a;b\n1;2\n", {std::nullopt, {}, Missing::refuse, ';'}).values == std::vector<double>{1, 2});
   CHECK(parse("a\tb\n1\t2\n", {std::nullopt, {}, Missing::refuse, '\t'}).values == std::vector<double>{1, 2});
 }
@@ -68,7 +74,8 @@ TEST_CASE("a value carried forward is marked as not observed") {
 }
 
 TEST_CASE("a row that misses a value is left out where that is wished") {
-  const Table table = parse("date,a,b\n1970-01-01,,1\n1970-01-02,2,3\n1970-01-03,4,na\n1970-01-04,5,6\n", with_time({}, Missing::drop_row));
+  const Table table =
+      parse("date,a,b\n1970-01-01,,1\n1970-01-02,2,3\n1970-01-03,4,na\n1970-01-04,5,6\n", with_time({}, Missing::drop_row));
   CHECK(table.values == std::vector<double>{2, 3, 5, 6});
   CHECK(table.time == std::vector<int64_t>{86400'000'000'000, 3 * 86400'000'000'000});
   CHECK(table.observed.empty());
@@ -89,12 +96,15 @@ TEST_CASE("each bad file is refused with a sentence that says where, what and ho
     std::string sentence;
   };
   const TableSchema plain, time = with_time();
-  const auto columns = [](std::vector<std::string> names) { return TableSchema{std::nullopt, std::move(names), Missing::refuse, ','}; };
+  const auto columns = [](std::vector<std::string> names) {
+    return TableSchema{std::nullopt, std::move(names), Missing::refuse, ','};
+  };
   const std::vector<Bad> all = {
       {"", plain, "prices.csv: is empty; its first line must name the columns"},
       {"\n\r\n", plain, "prices.csv: is empty; its first line must name the columns"},
       {"a,b\n", plain, "prices.csv: there is a header but no row below it"},
-      {"a,close\n1,2\n", columns({"clsoe"}), "prices.csv:1: no column \"clsoe\" (did you mean \"close\"?); there are \"a\" and \"close\""},
+      {"a,close\n1,2\n", columns({"clsoe"}),
+       "prices.csv:1: no column \"clsoe\" (did you mean \"close\"?); there are \"a\" and \"close\""},
       {"a,b\n1,2\n", columns({"volume"}), "prices.csv:1: no column \"volume\"; there are \"a\" and \"b\""},
       {"a;b\n1;2\n", columns({"b"}), "prices.csv:1: no column \"b\"; the line isn't divided by \",\"; set separator = \";\""},
       {"a\tb\n1\t2\n", columns({"b"}), "prices.csv:1: no column \"b\"; the line isn't divided by \",\"; set separator = \"\\t\""},
@@ -102,7 +112,8 @@ TEST_CASE("each bad file is refused with a sentence that says where, what and ho
       {"a,b,a\n1,2,3\n", plain, "prices.csv:1: columns 1 and 3 are both named \"a\"; give each a name of its own"},
       {"a,,b\n1,2,3\n", plain, "prices.csv:1: column 2 has no name; give it one, or name the columns to read"},
       {"a,b\n1,2\n", columns({"a", "a"}), "prices.csv:1: column \"a\" is asked for twice"},
-      {"date,a\n1,2\n", with_time({"a", "date"}), "prices.csv:1: column \"date\" is the time; it can't be a feature or a target too"},
+      {"date,a\n1,2\n", with_time({"a", "date"}),
+       "prices.csv:1: column \"date\" is the time; it can't be a feature or a target too"},
       {"date\n1\n", time, "prices.csv:1: there is no column besides the time \"date\""},
       {"a,b\n1,2\n3\n", plain, "prices.csv:3: this row has 1 fields and the header 2"},
       {"a,b\n1,2\n3,4,5\n", plain, "prices.csv:3: this row has 3 fields and the header 2"},
@@ -110,9 +121,12 @@ TEST_CASE("each bad file is refused with a sentence that says where, what and ho
       {"a,b\n1,2\n3,\n", plain, "prices.csv:3: column \"b\" is empty; fill it, or set missing = \"forward-fill\""},
       {"a,b\n1,2\n3,  \n", plain, "prices.csv:3: column \"b\" is empty; fill it, or set missing = \"forward-fill\""},
       {"a,b\n1,NaN\n", plain, "prices.csv:2: column \"b\" is missing (\"NaN\"); fill it, or set missing = \"forward-fill\""},
-      {"a,b\n1,\n", {std::nullopt, {}, Missing::forward_fill, ','},
-       "prices.csv:2: column \"b\" is empty and no row before it holds a value to carry forward; fill it, or set missing = \"drop-row\""},
-      {"a,b\n1,\n,2\n", {std::nullopt, {}, Missing::drop_row, ','},
+      {"a,b\n1,\n",
+       {std::nullopt, {}, Missing::forward_fill, ','},
+       "prices.csv:2: column \"b\" is empty and no row before it holds a value to carry forward; fill it, or set missing = "
+       "\"drop-row\""},
+      {"a,b\n1,\n,2\n",
+       {std::nullopt, {}, Missing::drop_row, ','},
        "prices.csv: each of the 2 rows misses a value, so none is left; set missing = \"forward-fill\""},
       {"a,b\n1,high\n", plain, "prices.csv:2: column \"b\" holds \"high\", which is no number"},
       {"a,b\n1,2x\n", plain, "prices.csv:2: column \"b\" holds \"2x\", which is no number"},
@@ -120,16 +134,19 @@ TEST_CASE("each bad file is refused with a sentence that says where, what and ho
       {"a,b\n1,+-2\n", plain, "prices.csv:2: column \"b\" holds \"+-2\", which is no number"},
       {"a,b\n1,+\n", plain, "prices.csv:2: column \"b\" holds \"+\", which is no number"},
       {"a,b\n1,\"2,5\"\n", plain,
-       "prices.csv:2: column \"b\" holds \"2,5\", which is no number; write it with a decimal point and without thousands separators"},
+       "prices.csv:2: column \"b\" holds \"2,5\", which is no number; write it with a decimal point and without thousands "
+       "separators"},
       {"a,b\n1,inf\n", plain, "prices.csv:2: column \"b\" holds \"inf\"; numbers must be finite"},
       {"a,b\n1,-Infinity\n", plain, "prices.csv:2: column \"b\" holds \"-Infinity\"; numbers must be finite"},
       {"a,b\n1,1e999\n", plain, "prices.csv:2: column \"b\" holds \"1e999\", which is beyond the range of a double"},
       {"a,b\n1,number01234567890123456789012345678901234567891234\n", plain, "prices.csv:2: column \"b\" holds \"number0123456789012345678901234567890123...\", which is no number"},
       {"a,b\n\"1\n", plain, "prices.csv:2: the quote opened here is never closed"},
-      {"a,b\n\"1\"x,2\n", plain, "prices.csv:2: text follows the closing quote of field 1; a quote inside quotes is written twice"},
+      {"a,b\n\"1\"x,2\n", plain,
+       "prices.csv:2: text follows the closing quote of field 1; a quote inside quotes is written twice"},
       {std::string("a,b\n1,\0 2\n", 10), plain, "prices.csv:2: a zero byte; is this a CSV file? It must be saved as UTF-8 text"},
       {"date,a\n2024-13-01,1\n", time,
-       "prices.csv:2: column \"date\" holds \"2024-13-01\", which is no date or time; write 2024-02-29, 2024-02-29T09:30:00Z or seconds since 1970"},
+       "prices.csv:2: column \"date\" holds \"2024-13-01\", which is no date or time; write 2024-02-29, 2024-02-29T09:30:00Z or "
+       "seconds since 1970"},
       {"date,a\n,1\n", time, "prices.csv:2: column \"date\" is empty; each row needs its time"},
       {"date,a\n2020-01-05,1\n2020-01-02,1\n", time,
        "prices.csv:3: column \"date\" goes back to 2020-01-02 after 2020-01-05 in line 2; sort the rows by time"},
@@ -175,8 +192,10 @@ TEST_CASE("no cut of a good file crashes the reader") {
   for (size_t cut = 0; cut <= text.size(); ++cut)
     for (Missing missing : {Missing::refuse, Missing::forward_fill, Missing::drop_row}) {
       const auto table = parse_csv(std::string_view(text).substr(0, cut), "cut.csv", with_time({}, missing));
-      if (table) CHECK(table->values.size() == table->time.size() * table->columns.size());
-      else CHECK(table.error().message.starts_with("cut.csv:"));
+      if (table)
+        CHECK(table->values.size() == table->time.size() * table->columns.size());
+      else
+        CHECK(table.error().message.starts_with("cut.csv:"));
     }
 }
 
@@ -198,7 +217,7 @@ TEST_CASE("ten megabytes are read in well under a second") {
 TEST_CASE("ETTh1 is read whole") {
   const fs::path path = fs::path(TUTTI_SOURCE_DIR) / "../shared/data/ETTh1.csv";
   if (!fs::exists(path)) {
-    std::cout << "SKIPPED: no " << path << "\n";
+    tutti::testing::skip(path.string() + " is not there");
     return;
   }
   const auto table = read_csv(path, with_time());

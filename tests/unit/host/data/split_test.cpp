@@ -33,7 +33,8 @@ static SplitPlan borders(Border train, Border valid, std::optional<Border> test 
 static Border row(int64_t at) { return {at}; }
 static Border date(std::string at) { return {std::move(at)}; }
 
-static SplitPlan shares(double train, double valid, int64_t purge = 0, int64_t folds = 0, Training training = Training::expanding) {
+static SplitPlan shares(double train, double valid, int64_t purge = 0, int64_t folds = 0,
+                        Training training = Training::expanding) {
   SplitPlan plan;
   plan.kind = folds ? SplitPlan::Kind::walk_forward : SplitPlan::Kind::ratio;
   plan.train = train, plan.valid = valid, plan.purge = purge, plan.folds = folds, plan.training = training;
@@ -89,8 +90,8 @@ TEST_CASE("whatever the plan: spans rise, the purge lies between them, and each 
   for (int i = 0; i < 3000; ++i) {
     const Table table = days(1 + static_cast<int64_t>(random() % 300));
     const int64_t purge = static_cast<int64_t>(random() % 12), folds = static_cast<int64_t>(random() % 7);
-    const SplitPlan plan = shares(static_cast<double>(random() % 100) / 100, static_cast<double>(random() % 60) / 100, purge, folds,
-                                  random() % 2 ? Training::sliding : Training::expanding);
+    const SplitPlan plan = shares(static_cast<double>(random() % 100) / 100, static_cast<double>(random() % 60) / 100, purge,
+                                  folds, random() % 2 ? Training::sliding : Training::expanding);
     const auto splits = split_by_time(table, plan);
     if (!splits) {
       CHECK(splits.error().message.starts_with("[split] "));
@@ -117,23 +118,32 @@ TEST_CASE("each plan that can't be kept is refused with a sentence that names th
   };
   const std::vector<Bad> all = {
       {days(100), borders(row(50), row(50)), "[split] borders must rise, but valid = 50 is row 50 and train = 50 is row 50"},
-      {days(100), borders(row(60), date("1970-02-01")), "[split] borders must rise, but valid = \"1970-02-01\" is row 31 and train = 60 is row 60"},
-      {days(100), borders(row(60), row(100)), "[split] borders must rise, but the end of prices.csv is row 100 and valid = 100 is row 100"},
+      {days(100), borders(row(60), date("1970-02-01")),
+       "[split] borders must rise, but valid = \"1970-02-01\" is row 31 and train = 60 is row 60"},
+      {days(100), borders(row(60), row(100)),
+       "[split] borders must rise, but the end of prices.csv is row 100 and valid = 100 is row 100"},
       {days(100), borders(row(50), row(60), row(101)), "[split] test = 101 lies outside prices.csv, which has 100 rows"},
       {days(100), borders(row(0), row(60)), "[split] train = 0, valid = 60 leaves no row to train on: its span is empty"},
-      {days(100), borders(row(50), row(60), {}, 10), "[split] train = 50, valid = 60 leaves no row to validate on: 10 rows less a purge of 10"},
-      {days(100), borders(row(5), row(60), {}, 10), "[split] train = 5, valid = 60 leaves no row to train on: 5 rows less a purge of 10"},
+      {days(100), borders(row(50), row(60), {}, 10),
+       "[split] train = 50, valid = 60 leaves no row to validate on: 10 rows less a purge of 10"},
+      {days(100), borders(row(5), row(60), {}, 10),
+       "[split] train = 5, valid = 60 leaves no row to train on: 5 rows less a purge of 10"},
       {days(100), borders(row(50), date("1999-01-01")),
        "[split] valid = \"1999-01-01\" lies outside prices.csv, which runs from 1970-01-01 to 1970-04-10"},
       {days(100), borders(date("1969-01-01"), row(50)),
        "[split] train = \"1969-01-01\" lies outside prices.csv, which runs from 1970-01-01 to 1970-04-10"},
-      {days(100), borders(date("soon"), row(50)), "[split] train = \"soon\" is no date or time; write it like 2024-02-29 or 2024-02-29T09:30:00Z"},
+      {days(100), borders(date("soon"), row(50)),
+       "[split] train = \"soon\" is no date or time; write it like 2024-02-29 or 2024-02-29T09:30:00Z"},
       {counted(100), borders(date("1970-02-01"), row(50)),
-       "[split] train = \"1970-02-01\" is a date, but prices.csv is read without a time column; name it in [data] time, or give a row number"},
-      {days(100), shares(0.8, 0.2), "[split] train = 0.8 and valid = 0.2 must be above 0 and their sum below 1, so that a rest is left to test on"},
-      {days(100), shares(0.8, 0), "[split] train = 0.8 and valid = 0.0 must be above 0 and their sum below 1, so that a rest is left to test on"},
+       "[split] train = \"1970-02-01\" is a date, but prices.csv is read without a time column; name it in [data] time, or give "
+       "a row number"},
+      {days(100), shares(0.8, 0.2),
+       "[split] train = 0.8 and valid = 0.2 must be above 0 and their sum below 1, so that a rest is left to test on"},
+      {days(100), shares(0.8, 0),
+       "[split] train = 0.8 and valid = 0.0 must be above 0 and their sum below 1, so that a rest is left to test on"},
       {days(3), shares(0.7, 0.2), "[split] train = 0.7 and valid = 0.2 leave 0 rows of 3 to test on; at least 1 is needed"},
-      {days(30), shares(0.7, 0.2, 0, 4), "[split] train = 0.7 and valid = 0.2 leave 3 rows of 30 to test on; folds = 4 needs one for each fold"},
+      {days(30), shares(0.7, 0.2, 0, 4),
+       "[split] train = 0.7 and valid = 0.2 leave 3 rows of 30 to test on; folds = 4 needs one for each fold"},
       {days(100), shares(0.7, 0.1, 12),
        "[split] of 100 rows by train = 0.7 and valid = 0.1 leaves no row to validate on: 10 rows less a purge of 12"},
       {days(100), shares(0.7, 0.1, -1), "[split] purge = -1 must be 0 or more"},
