@@ -55,7 +55,7 @@ TEST_CASE("a member that answers NaN, leaves its answer half written or fails is
   CHECK(failures.at("error").find("it is a fixture") != std::string::npos);
   CHECK(failures.at("ridge").empty());
   CHECK(failures.at("stack").empty());
-  CHECK(outcome.out.find("failed: nan") != std::string::npos);
+  CHECK(outcome.out.find("\nfailed\n  nan: ") != std::string::npos);
 }
 
 TEST_CASE("a run without a living member fails and says why") {

@@ -214,13 +214,13 @@ TEST_CASE("JSON doesn't depend on comments, on the order of keys or on defaults 
 }
 
 TEST_CASE("a damaged manifest is refused by name") {
-  json whole = json::parse(to_json(parse(kHead + kMember)));
+  const json whole = json::parse(to_json(parse(kHead + kMember)));
   for (const auto& damage : std::vector<json>{{}, 3, json::array(), json::object(), "text"}) {
     const auto experiment = experiment_from_json(damage.dump(), "run/manifest.json");
     REQUIRE(!experiment);
     CHECK(experiment.error().message.starts_with("run/manifest.json: its experiment is damaged"));
   }
-  for (const auto& [key, value] : json(whole).items()) {
+  for (const auto& [key, value] : whole.items()) {
     json less = whole;
     less.erase(key);
     CHECK(!experiment_from_json(less.dump(), "run/manifest.json"));
