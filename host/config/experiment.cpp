@@ -46,7 +46,7 @@ void check_columns(Section& section, const char* key, const std::vector<std::str
 
 void read_data(Section& section, const fs::path& file, Experiment& e) {
   const std::string path = section.text("path");
-  e.data_path = fs::absolute(file.parent_path() / path).lexically_normal();
+  if (!path.empty()) e.data_path = fs::absolute(file.parent_path() / path).lexically_normal();
   if (section.has("time")) e.schema.time = section.text("time");
   e.targets = section.texts("targets");
   e.features = section.texts("features", e.targets);
@@ -146,7 +146,7 @@ void read_member(Section& section, Experiment& e) {
 
 void check_names(Section& top, const Experiment& e) {
   std::set<std::string> names(e.combine.begin(), e.combine.end());
-  if (names.size() != e.combine.size()) top.mistake(top.place("ensemble"), "\"combine\" in [ensemble] names a combination twice");
+  if (names.size() != e.combine.size()) top.mistake(e.combine_place, "\"combine\" in [ensemble] names a combination twice");
   for (const MemberPlan& member : e.members)
     if (!names.insert(member.name).second)
       top.mistake(

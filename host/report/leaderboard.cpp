@@ -115,7 +115,7 @@ std::string table(const std::vector<Column>& columns) {
   return text;
 }
 
-// "stack  ridge 0.62, ridge 0.38; none on 3 others", largest first.
+// "stack  ridge 0.62, drift 0.38; none on 3 others", largest first.
 std::string weights_line(const Results& results, const Entry& entry, size_t name_width, size_t width) {
   const std::vector<double> weights = mean_weights(entry);
   std::vector<size_t> order;
