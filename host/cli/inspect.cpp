@@ -1,12 +1,15 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <limits>
 #include <memory>
 #include <nlohmann/json.hpp>
 
 #include "host/cli/session.h"
+#include "host/data/collate.h"
 #include "host/plugin/hosted_model.h"
 #include "host/plugin/schema.h"
+#include "shared/random/philox.h"
 
 namespace tutti {
 namespace {
@@ -49,11 +52,55 @@ std::string shape_of(const Tensor& tensor) {
   return name_of(tensor.dtype()) + " " + shape_text(tensor.shape().data(), static_cast<int>(tensor.shape().size()));
 }
 
-Result<std::vector<NamedTensor>> example_parameters(const Catalogue::Model& model, Session& session) {
+Result<std::unique_ptr<HostedModel>> example_model(const Catalogue::Model& model, Session& session) {
   TUTTI_TRY(const std::string config, complete_config(model.type->config_schema, "{}"));
   const Workbench bench = session.bench();
-  TUTTI_TRY(const auto made, make_in_process_model(model, {model.type->id, config, example_problem(*model.type)}, bench.executor, nullptr, {}));
+  return make_in_process_model(model, {model.type->id, config, example_problem(*model.type)}, bench.executor, nullptr, {});
+}
+
+Result<std::vector<NamedTensor>> example_parameters(const Catalogue::Model& model, Session& session) {
+  TUTTI_TRY(const auto made, example_model(model, session));
   return made->parameters(ParameterSet::learned);
+}
+
+// A random walk in each feature, long enough for two windows.
+Table example_table(const Problem& problem) {
+  Table table;
+  table.source = "example";
+  const Philox noise(1);
+  for (int64_t f = 0; f < problem.features; ++f) table.columns.push_back("x" + std::to_string(f));
+  std::vector<double> level(static_cast<size_t>(problem.features));
+  for (int64_t row = 0; row <= problem.lookback; ++row) {
+    table.time.push_back(row);
+    for (size_t f = 0; f < level.size(); ++f) table.values.push_back(level[f] += noise.normal(table.values.size()));
+  }
+  return table;
+}
+
+// What lies between input and answer for a batch of two windows.
+Result<std::vector<NamedTensor>> example_trace(const Catalogue::Model& model, Session& session) {
+  TUTTI_TRY(const auto made, example_model(model, session));
+  const Problem& problem = made->problem();
+  const Table table = example_table(problem);
+  const Scaler scaler = fit_scaler(table, TrainRows{{0, table.rows()}}, Scaling::standard);
+  const BatchLayout layout{{0, 1, 2, 3}, {0, 1, 2, 3}, {problem.lookback, problem.horizon, 1}, problem.dtype};
+  TUTTI_TRY(Collator collator, Collator::create(table, scaler, layout, 2));
+  const std::vector<Origin> origins{problem.lookback - 1, problem.lookback};
+  TUTTI_TRY(const Batch batch, collator.collate(origins, Targets::without));
+  return made->trace(batch.view);
+}
+
+std::string trace_text(const std::vector<NamedTensor>& trace) {
+  std::string text = "\nIntermediate values of a batch of 2 windows, in the order of computing:\n";
+  for (const NamedTensor& value : trace) {
+    double low = std::numeric_limits<double>::infinity(), high = -low;
+    for (int64_t i = 0; i < value.tensor.size(); ++i) {
+      const double x = value.tensor.dtype().bits == 32 ? value.tensor.data<float>()[i] : value.tensor.data<double>()[i];
+      low = std::min(low, x), high = std::max(high, x);
+    }
+    text += fmt::format("  {:<32} {:<24} {:>12.5g} … {:.5g}\n", value.name, shape_of(value.tensor), low, high);
+  }
+  return text;
 }
 
 std::string as_text(const Catalogue::Model& model, Session& session) {
@@ -97,11 +144,12 @@ std::string as_json(const Catalogue::Model& model, Session& session) {
          "\n";
 }
 
-// The models that a name stands for: one by its id, or all of a library's file.
-Result<std::vector<Catalogue::Model>> find_models(const std::string& name, const Catalogue& catalogue) {
-  const Result<Catalogue::Model> model = catalogue.find(name);
-  if (model) return std::vector<Catalogue::Model>{*model};
-  return model.error();
+Result<void> show(const Catalogue::Model& model, Session& session, bool json, bool trace) {
+  print(json ? as_json(model, session) : as_text(model, session));
+  if (!trace) return {};
+  TUTTI_TRY(const std::vector<NamedTensor> values, example_trace(model, session));
+  print(trace_text(values));
+  return {};
 }
 
 }  // namespace
@@ -109,28 +157,26 @@ Result<std::vector<Catalogue::Model>> find_models(const std::string& name, const
 void add_inspect_command(CLI::App& app, CommonOptions& common, Action& chosen) {
   struct Options {
     std::string name;
+    bool trace = false;
   };
   auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand("inspect", "One model: what it promises, its configuration with defaults, its parameters");
   command->add_option("model", options->name, "A model's id, or the file of a plugin")->required()->type_name("ID|FILE");
+  command->add_flag("--trace", options->trace, "Also show name, shape and range of every intermediate value for an example batch");
   command->footer("Example:\n  tutti inspect example.last-value\n  tutti inspect ./my_model.so");
   command->callback([&, options] {
     chosen = [&, options]() -> Result<void> {
       if (!std::filesystem::is_regular_file(options->name)) {
         Session session(common);
-        TUTTI_TRY(const std::vector<Catalogue::Model> models, find_models(options->name, session.catalogue()));
-        for (const Catalogue::Model& model : models) print(common.json ? as_json(model, session) : as_text(model, session));
-        return {};
+        TUTTI_TRY(const Catalogue::Model model, session.catalogue().find(options->name));
+        return show(model, session, common.json, options->trace);
       }
       Result<PluginMetadata> metadata = read_metadata(options->name, common.allow_bare);
       if (!metadata) return bad_input(fmt::format("{} {}", options->name, metadata.error().message));
       Result<Library> library = load_library(*metadata);
       if (!library) return bad_input(fmt::format("{} {}", options->name, library.error().message));
       Session session(common);
-      for (const tutti_model_type* type : library->models) {
-        const Catalogue::Model model{&*library, type};
-        print(common.json ? as_json(model, session) : as_text(model, session));
-      }
+      for (const tutti_model_type* type : library->models) TUTTI_CHECK(show({&*library, type}, session, common.json, options->trace));
       return {};
     };
   });

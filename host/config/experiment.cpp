@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cstring>
 #include <fstream>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -121,6 +122,11 @@ void read_training(Section& section, TrainingPlan& plan) {
 
 std::string last_part(const std::string& id) { return id.substr(id.rfind('.') + 1); }
 
+// Member names name files of a run, where "truth" is taken.
+bool is_file_name(const std::string& name) {
+  return name != "truth" && std::all_of(name.begin(), name.end(), [](unsigned char c) { return std::isalnum(c) || (c && std::strchr("._+-#", c)); });
+}
+
 void read_member(Section& section, Experiment& e) {
   MemberPlan member;
   member.plugin = section.text("plugin");
@@ -132,6 +138,8 @@ void read_member(Section& section, Experiment& e) {
   const std::vector<int64_t> seeds = section.integers("seeds", std::vector<int64_t>{static_cast<int64_t>(e.seed)});
   section.refuse_the_rest();
   if (member.name.empty()) section.mistake(section.place("name"), "\"name\" in [[member]] is empty");
+  if (!is_file_name(member.name))
+    section.mistake(section.place("name"), fmt::format("the name \"{}\" is to be part of file names; use letters, digits and . _ + - #", member.name));
   if (seeds.empty()) section.mistake(section.place("seeds"), "\"seeds\" in [[member]] is empty");
   const std::string base = member.name;
   for (const int64_t seed : seeds) {

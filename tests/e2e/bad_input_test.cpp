@@ -97,6 +97,11 @@ TEST_CASE("a wrong type in the experiment is named with what is wanted") {
 
 TEST_CASE("a broken experiment file is named with its line") { check_refused("name = \n", kCsv, {"small.toml:1"}); }
 
+TEST_CASE("a member's name that can't be part of a file's name is refused") {
+  for (const char* name : {"a/b", "truth", ""})
+    check_refused(experiment_toml("[[member]]\nplugin = \"tutti.ridge\"\nname = \"" + std::string(name) + "\"\n"), kCsv, {"small.toml:21", "name"});
+}
+
 TEST_CASE("unknown commands and options are refused, and help is offered") {
   const Outcome command = tutti::testing::tutti("evalute x.toml"), option = tutti::testing::tutti("plugins --jason");
   CHECK(command.exit_code == 2);

@@ -95,6 +95,16 @@ TEST_CASE("files that are no plugins are refused by reason, and none of their co
   CHECK(outcome.err.find("constructor ran") == std::string::npos);
 }
 
+TEST_CASE("inspect shows what lies between a model's input and its answer") {
+  const Outcome outcome = tutti::testing::tutti("inspect tutti.mamba2 --trace");
+  INFO(outcome.err);
+  CHECK(outcome.exit_code == 0);
+  for (const char* name : {"in_proj", "conv1d", "dt", "scan"}) CHECK(outcome.out.find(name, outcome.out.find("Intermediate values")) != std::string::npos);
+  const Outcome without = tutti::testing::tutti("inspect tutti.ridge --trace");
+  CHECK(without.exit_code == 2);
+  CHECK(without.err.find("shows no intermediate values") != std::string::npos);
+}
+
 TEST_CASE("a library without a note is taken with --allow-bare") {
   const Outcome outcome = tutti::testing::tutti("inspect " + kFixtures + "/bare/bare.so --allow-bare");
   INFO(outcome.err);
