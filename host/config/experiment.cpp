@@ -3,12 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <fstream>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
 
 #include "host/config/section.h"
+#include "host/data/timestamp.h"
 
 namespace tutti {
 namespace {
@@ -31,31 +34,45 @@ bool has_doubles(std::vector<std::string> names) {
   return std::adjacent_find(names.begin(), names.end()) != names.end();
 }
 
+void check_columns(Section& section, const char* key, const std::vector<std::string>& names,
+                   const std::optional<std::string>& time) {
+  const auto wrong = [&](const std::string& what) {
+    section.mistake(section.place(key), fmt::format("\"{}\" in [data] names {}", key, what));
+  };
+  if (names.empty()) wrong("no column");
+  if (has_doubles(names)) wrong("a column twice");
+  if (time && std::count(names.begin(), names.end(), *time)) wrong(fmt::format("\"{}\", which is the time column", *time));
+}
+
 void read_data(Section& section, const fs::path& file, Experiment& e) {
   const std::string path = section.text("path");
-  e.data_path = fs::absolute(file.parent_path() / path).lexically_normal();
+  if (path.empty() && section.has("path")) section.mistake(section.place("path"), "\"path\" in [data] is empty");
+  std::error_code ignored;  // no working directory, or no path, which is told of elsewhere
+  e.data_path = fs::absolute(file.parent_path() / path, ignored).lexically_normal();
   if (section.has("time")) e.schema.time = section.text("time");
   e.targets = section.texts("targets");
   e.features = section.texts("features", e.targets);
-  if (e.targets.empty()) section.mistake(section.place("targets"), "\"targets\" in [data] names no column");
-  if (e.features.empty()) section.mistake(section.place("features"), "\"features\" in [data] names no column");
-  if (has_doubles(e.targets)) section.mistake(section.place("targets"), "\"targets\" in [data] names a column twice");
-  if (has_doubles(e.features)) section.mistake(section.place("features"), "\"features\" in [data] names a column twice");
+  check_columns(section, "targets", e.targets, e.schema.time);
+  check_columns(section, "features", e.features, e.schema.time);
   e.schema.columns = e.features;
   append_new(e.schema.columns, e.targets);
   e.schema.missing = static_cast<Missing>(section.choice("missing", kMissing, 0));
   e.scaling = static_cast<Scaling>(section.choice("scaling", kScaling, 1));
   e.season = section.integer("season", 0, 0);
   const std::string separator = section.text("separator", ",");
-  if (separator.size() != 1) section.mistake(section.place("separator"), "\"separator\" in [data] must be one character");
-  else e.schema.separator = separator[0];
+  if (separator.size() != 1 || std::string("\"\r\n+-.").find(separator) != std::string::npos || std::isalnum(separator[0]))
+    section.mistake(section.place("separator"),
+                    "\"separator\" in [data] must be one character that stands in no number, such as \",\", \";\" or \"\\t\"");
+  else
+    e.schema.separator = separator[0];
   section.refuse_the_rest();
 }
 
 void read_task(Section& section, Experiment& e) {
   section.choice("kind", {"forecast"}, 0);
   constexpr int64_t kMost = 1'000'000;
-  e.window = {section.integer("lookback", 1, {}, kMost), section.integer("horizon", 1, {}, kMost), section.integer("stride", 1, 1, kMost)};
+  e.window = {section.integer("lookback", 1, {}, kMost), section.integer("horizon", 1, {}, kMost),
+              section.integer("stride", 1, 1, kMost)};
   e.quantiles = section.numbers("quantiles", std::vector<double>());
   for (size_t q = 0; q < e.quantiles.size(); ++q)
     if (!(e.quantiles[q] > 0 && e.quantiles[q] < 1) || (q > 0 && e.quantiles[q] <= e.quantiles[q - 1]))
@@ -64,13 +81,25 @@ void read_task(Section& section, Experiment& e) {
   section.refuse_the_rest();
 }
 
+Border read_border(Section& section, const char* key, const Experiment& e) {
+  const Border border = section.border(key);
+  const auto* date = std::get_if<std::string>(&border.at);
+  if (date && !e.schema.time)
+    section.mistake(section.place(key),
+                    fmt::format("\"{}\" in [split] is a date, but [data] names no \"time\" column; give a row number", key));
+  if (date && !parse_timestamp(*date))
+    section.mistake(section.place(key),
+                    fmt::format("\"{}\" in [split] is \"{}\", which is no date; write it like \"2024-02-29\"", key, *date));
+  return border;
+}
+
 void read_split(Section& section, Experiment& e) {
   SplitPlan& plan = e.split;
   plan.kind = static_cast<SplitPlan::Kind>(section.choice("kind", kSplitKinds));
   if (plan.kind == SplitPlan::Kind::borders) {
-    plan.train_end = section.border("train");
-    plan.valid_end = section.border("valid");
-    if (section.has("test")) plan.test_end = section.border("test");
+    plan.train_end = read_border(section, "train", e);
+    plan.valid_end = read_border(section, "valid", e);
+    if (section.has("test")) plan.test_end = read_border(section, "test", e);
   } else {
     plan.train = section.number("train", 0, 1);
     plan.valid = section.number("valid", 0, 1);
@@ -89,7 +118,7 @@ void read_split(Section& section, Experiment& e) {
 void read_training(Section& section, TrainingPlan& plan) {
   plan.epochs = section.integer("epochs", 1, plan.epochs, 1'000'000);
   plan.patience = section.integer("patience", 0, plan.patience);
-  plan.min_delta = section.number("min_delta", 0, std::numeric_limits<double>::infinity(), plan.min_delta);
+  plan.min_delta = section.number("min_delta", 0, std::numeric_limits<double>::max(), plan.min_delta);
 }
 
 std::string last_part(const std::string& id) { return id.substr(id.rfind('.') + 1); }
@@ -109,6 +138,8 @@ void read_member(Section& section, Experiment& e) {
   const std::string base = member.name;
   for (const int64_t seed : seeds) {
     if (seed < 0) section.mistake(section.place("seeds"), "\"seeds\" in [[member]] holds a negative number");
+    if (std::count(seeds.begin(), seeds.end(), seed) > 1)
+      section.mistake(section.place("seeds"), fmt::format("\"seeds\" in [[member]] holds {} twice", seed));
     member.seed = static_cast<uint64_t>(seed);
     if (seeds.size() > 1) member.name = fmt::format("{}#{}", base, seed);
     e.members.push_back(member);
@@ -117,10 +148,12 @@ void read_member(Section& section, Experiment& e) {
 
 void check_names(Section& top, const Experiment& e) {
   std::set<std::string> names(e.combine.begin(), e.combine.end());
-  if (names.size() != e.combine.size()) top.mistake(top.place("ensemble"), "\"combine\" in [ensemble] names a combination twice");
+  if (names.size() != e.combine.size()) top.mistake(e.combine_place, "\"combine\" in [ensemble] names a combination twice");
   for (const MemberPlan& member : e.members)
     if (!names.insert(member.name).second)
-      top.mistake(member.place, fmt::format("the name \"{}\" is taken by another member or combination; give this one a name of its own", member.name));
+      top.mistake(
+          member.place,
+          fmt::format("the name \"{}\" is taken by another member or combination; give this one a name of its own", member.name));
 }
 
 Experiment read_all(Section& top, const fs::path& path, std::optional<Error>& mistake) {
@@ -135,8 +168,10 @@ Experiment read_all(Section& top, const fs::path& path, std::optional<Error>& mi
     const toml::table* table = top.table(key, needed);
     return Section(table ? *table : empty, fmt::format("[{}]", key), file, mistake);
   };
-  Section data = section("data", true), task = section("task", true), split = section("split", true), train = section("train", false),
-          ensemble = section("ensemble", false), report = section("report", false);
+  Section data = section("data", true), task = section("task", true), split = section("split", true),
+          train = section("train", false), ensemble = section("ensemble", false), report = section("report", false);
+  top.ask("member");
+  top.refuse_the_rest();
   if (mistake) return e;
   read_data(data, path, e);
   read_task(task, e);
@@ -156,6 +191,8 @@ Experiment read_all(Section& top, const fs::path& path, std::optional<Error>& mi
 }
 
 void read_members(const toml::table& root, Section& top, const std::string& file, std::optional<Error>& mistake, Experiment& e) {
+  if (root["member"].is_table())
+    top.mistake(top.place("member"), "[member] is a single table; write [[member]], with two brackets");
   const toml::array* members = root["member"].as_array();
   if (!members || members->empty() || !members->is_array_of_tables()) {
     top.mistake(top.place("member"), "there is no [[member]]; name at least one, with its plugin");
@@ -243,8 +280,6 @@ Result<Experiment> parse_experiment(std::string_view text, const fs::path& path)
   Section top(root, "", path.string(), mistake);
   Experiment experiment = read_all(top, path, mistake);
   if (!mistake) read_members(root, top, path.string(), mistake, experiment);
-  top.ask("member");
-  top.refuse_the_rest();
   check_names(top, experiment);
   if (mistake) return *mistake;
   return experiment;
@@ -253,7 +288,11 @@ Result<Experiment> parse_experiment(std::string_view text, const fs::path& path)
 std::string to_json(const Experiment& e) {
   json members = json::array();
   for (const MemberPlan& m : e.members)
-    members.push_back({{"name", m.name}, {"plugin", m.plugin}, {"config", json::parse(m.config_json)}, {"seed", m.seed}, {"train", to_json(m.training)}});
+    members.push_back({{"name", m.name},
+                       {"plugin", m.plugin},
+                       {"config", json::parse(m.config_json)},
+                       {"seed", m.seed},
+                       {"train", to_json(m.training)}});
   json split{{"kind", kSplitKinds[static_cast<size_t>(e.split.kind)]},
              {"folds", e.split.folds},
              {"training", kTraining[static_cast<size_t>(e.split.training)]},

@@ -49,7 +49,7 @@ struct MemberPlan {
   std::string plugin;       // model id
   std::string config_json;  // the config table as a JSON object, not yet checked against the plugin's schema
   uint64_t seed = 0;
-  TrainingPlan training;    // [train] with the member's own keys over it
+  TrainingPlan training;  // [train] with the member's own keys over it
   SourcePlace place;
 };
 

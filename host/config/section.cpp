@@ -15,14 +15,31 @@ namespace {
 std::string words_for(const toml::node& node) {
   std::ostringstream text;
   switch (node.type()) {
-    case toml::node_type::string: return "the text \"" + node.as_string()->get() + "\"";
-    case toml::node_type::integer: return "the number " + std::to_string(node.as_integer()->get());
-    case toml::node_type::floating_point: text << node.as_floating_point()->get(); return "the number " + text.str();
-    case toml::node_type::boolean: return node.as_boolean()->get() ? "true" : "false";
-    case toml::node_type::array: return "a list";
-    case toml::node_type::table: return "a table";
-    default: return "a date or time";
+    case toml::node_type::string:
+      return "the text \"" + node.as_string()->get() + "\"";
+    case toml::node_type::integer:
+      return "the number " + std::to_string(node.as_integer()->get());
+    case toml::node_type::floating_point:
+      text << node.as_floating_point()->get();
+      return "the number " + text.str();
+    case toml::node_type::boolean:
+      return node.as_boolean()->get() ? "true" : "false";
+    case toml::node_type::array:
+      return "a list";
+    case toml::node_type::table:
+      return "a table";
+    default:
+      return "a date or time";
   }
+}
+
+// JSON has no infinity and no NaN.
+bool is_finite(const toml::node& node) {
+  if (const auto* table = node.as_table())
+    return std::all_of(table->begin(), table->end(), [](const auto& item) { return is_finite(item.second); });
+  if (const auto* array = node.as_array()) return std::all_of(array->begin(), array->end(), is_finite);
+  const auto* number = node.as_floating_point();
+  return !number || std::isfinite(number->get());
 }
 
 nlohmann::json to_json(const toml::node& node) {
@@ -57,16 +74,22 @@ SourcePlace Section::place(const char* key) const {
   return node ? SourcePlace{file_, static_cast<int>(node->source().begin.line)} : place();
 }
 
-std::string Section::called(const char* key) const { return name_.empty() ? fmt::format("\"{}\"", key) : fmt::format("\"{}\" in {}", key, name_); }
+std::string Section::called(const char* key) const {
+  return name_.empty() ? fmt::format("\"{}\"", key) : fmt::format("\"{}\" in {}", key, name_);
+}
 
 void Section::mistake(const SourcePlace& place, const std::string& sentence) {
   if (!mistake_) mistake_ = bad_input(fmt::format("{}: {}", place.text(), sentence));
 }
 
+void Section::ask(const char* key) {
+  if (std::find(asked_.begin(), asked_.end(), key) == asked_.end()) asked_.emplace_back(key);
+}
+
 const toml::node* Section::find(const char* key, bool needed) {
-  asked_.emplace_back(key);
+  ask(key);
   const toml::node* node = table_.get(key);
-  if (!node && needed) mistake(place(), fmt::format("{} is missing", called(key)));
+  if (!node && needed && !missing_) missing_ = bad_input(fmt::format("{}: {} is missing", place().text(), called(key)));
   return node;
 }
 
@@ -107,8 +130,9 @@ double Section::number(const char* key, double least, double most, std::optional
   }
   const double value = *node->value<double>();
   if (value >= least && value <= most) return value;
-  mistake(place(key), std::isinf(most) ? fmt::format("{} is {}; it must be at least {}", called(key), value, least)
-                                       : fmt::format("{} is {}; it must be within {} to {}", called(key), value, least, most));
+  mistake(place(key), most == std::numeric_limits<double>::max()
+                          ? fmt::format("{} is {}; it must be a finite number of at least {}", called(key), value, least)
+                          : fmt::format("{} is {}; it must be within {} to {}", called(key), value, least, most));
   return least;
 }
 
@@ -117,9 +141,11 @@ std::vector<std::string> Section::texts(const char* key, std::optional<std::vect
   if (!node) return fallback.value_or(std::vector<std::string>());
   std::vector<std::string> values;
   const auto* array = node->as_array();
-  if (!array) wrong_type(key, *node, "a list of texts");
+  if (!array)
+    wrong_type(key, *node, "a list of texts");
   else
-    for (const toml::node& item : *array) item.is_string() ? values.push_back(item.as_string()->get()) : wrong_type(key, item, "a list of texts");
+    for (const toml::node& item : *array)
+      item.is_string() ? values.push_back(item.as_string()->get()) : wrong_type(key, item, "a list of texts");
   return values;
 }
 
@@ -128,7 +154,8 @@ std::vector<int64_t> Section::integers(const char* key, std::optional<std::vecto
   if (!node) return fallback.value_or(std::vector<int64_t>());
   std::vector<int64_t> values;
   const auto* array = node->as_array();
-  if (!array) wrong_type(key, *node, "a list of whole numbers");
+  if (!array)
+    wrong_type(key, *node, "a list of whole numbers");
   else
     for (const toml::node& item : *array)
       item.is_integer() ? values.push_back(item.as_integer()->get()) : wrong_type(key, item, "a list of whole numbers");
@@ -140,9 +167,11 @@ std::vector<double> Section::numbers(const char* key, std::optional<std::vector<
   if (!node) return fallback.value_or(std::vector<double>());
   std::vector<double> values;
   const auto* array = node->as_array();
-  if (!array) wrong_type(key, *node, "a list of numbers");
+  if (!array)
+    wrong_type(key, *node, "a list of numbers");
   else
-    for (const toml::node& item : *array) item.is_number() ? values.push_back(*item.value<double>()) : wrong_type(key, item, "a list of numbers");
+    for (const toml::node& item : *array)
+      item.is_number() ? values.push_back(*item.value<double>()) : wrong_type(key, item, "a list of numbers");
   return values;
 }
 
@@ -156,7 +185,8 @@ size_t Section::choice(const char* key, const std::vector<std::string>& choices,
   }
   const auto found = std::find(choices.begin(), choices.end(), value->get());
   if (found == choices.end())
-    mistake(place(key), fmt::format("{} is \"{}\"{}; it must be one of {}", called(key), value->get(), did_you_mean(value->get(), choices), list_of(choices)));
+    mistake(place(key), fmt::format("{} is \"{}\"{}; it must be {}{}", called(key), value->get(),
+                                    did_you_mean(value->get(), choices), choices.size() > 1 ? "one of " : "", list_of(choices)));
   return found == choices.end() ? 0 : static_cast<size_t>(found - choices.begin());
 }
 
@@ -172,7 +202,9 @@ Border Section::border(const char* key) {
 
 std::string Section::json_table(const char* key) {
   const toml::table* found = table(key, false);
-  return found ? to_json(*found).dump() : "{}";
+  if (!found) return "{}";
+  if (!is_finite(*found)) mistake(place(key), fmt::format("{} holds a number that isn't finite", called(key)));
+  return to_json(*found).dump();
 }
 
 const toml::table* Section::table(const char* key, bool needed) {
@@ -190,6 +222,7 @@ void Section::refuse_the_rest() {
     mistake({file_, static_cast<int>(key.source().begin.line)},
             fmt::format("unknown key \"{}\"{}{}; there are {}", name, where, did_you_mean(name, asked_), list_of(asked_)));
   }
+  if (missing_ && !mistake_) mistake_ = missing_;
 }
 
 }  // namespace tutti
