@@ -9,7 +9,9 @@ namespace {
 
 bool is_absent(const tutti_tensor& tensor) { return tensor.ndim == 0; }
 
-bool is_empty(const tutti_tensor& tensor) { return std::find(tensor.shape, tensor.shape + tensor.ndim, 0) != tensor.shape + tensor.ndim; }
+bool is_empty(const tutti_tensor& tensor) {
+  return std::find(tensor.shape, tensor.shape + tensor.ndim, 0) != tensor.shape + tensor.ndim;
+}
 
 bool is_dense(const tutti_tensor& tensor) {
   uint64_t step = 1;  // wraps where the lengths are absurd
@@ -26,7 +28,8 @@ Error wrong_axes(const char* name, const tutti_tensor& tensor, const char* neede
 
 Error without_shape(const char* name) { return bad_input(std::string(name) + " has no shape or strides"); }
 
-Result<void> check_tensor(const char* name, const tutti_tensor& tensor, tutti_dtype dtype, const std::vector<int64_t>& shape, bool strided) {
+Result<void> check_tensor(const char* name, const tutti_tensor& tensor, tutti_dtype dtype, const std::vector<int64_t>& shape,
+                          bool strided) {
   const int ndim = static_cast<int>(shape.size());
   if (is_absent(tensor) && ndim > 0) return bad_input(std::string(name) + " is missing");
   if (ndim > 0 && (!tensor.shape || !tensor.strides)) return without_shape(name);
@@ -53,7 +56,8 @@ Result<void> check_optional(const char* name, const tutti_tensor& tensor, tutti_
 
 Result<void> check_problem(const Problem& p, const tutti_model_type& type) {
   const std::string id = type.id;
-  for (const int64_t size : {p.horizon, p.targets, p.known_features, p.static_features, p.agent_features, p.classes, p.actions, p.season})
+  for (const int64_t size :
+       {p.horizon, p.targets, p.known_features, p.static_features, p.agent_features, p.classes, p.actions, p.season})
     if (size < 0) return bad_input(id + ": the problem has a negative size");
   if (p.features < 1 || p.lookback < 1) return bad_input(id + " needs at least one feature and one past step");
   if (p.answers == 0 || (p.answers & ~type.answers)) return unsupported(id + " doesn't give the kind of answer that is wanted");
@@ -63,7 +67,8 @@ Result<void> check_problem(const Problem& p, const tutti_model_type& type) {
   if (p.wants(TUTTI_ANSWER_POINT | TUTTI_ANSWER_QUANTILES) && (p.horizon < 1 || p.targets < 1))
     return bad_input(id + " needs a horizon and a target of at least one");
   if (p.wants(TUTTI_ANSWER_CLASSES) && p.classes < 1) return bad_input(id + " needs at least one class");
-  if (p.wants(TUTTI_ANSWER_ACTION_VALUES | TUTTI_ANSWER_POLICY) && p.actions < 1) return bad_input(id + " needs at least one action");
+  if (p.wants(TUTTI_ANSWER_ACTION_VALUES | TUTTI_ANSWER_POLICY) && p.actions < 1)
+    return bad_input(id + " needs at least one action");
   if (static_cast<int64_t>(p.target_feature.size()) != p.targets) return bad_input(id + " needs target_feature for each target");
   for (int64_t feature : p.target_feature)
     if (feature < -1 || feature >= p.features) return bad_input(id + ": a target_feature is no feature");
@@ -72,7 +77,8 @@ Result<void> check_problem(const Problem& p, const tutti_model_type& type) {
     if (!(p.quantiles[q] > 0 && p.quantiles[q] < 1) || (q && p.quantiles[q] <= p.quantiles[q - 1]))
       return bad_input(id + ": quantile levels must rise inside (0,1)");
   const char* const device = is_cpu(p.device) ? "cpu" : p.device.type == TUTTI_CUDA ? "cuda" : nullptr;
-  if (!device || !std::strstr(type.devices, device)) return unsupported(id + " doesn't compute on " + (device ? device : "this device"));
+  if (!device || !std::strstr(type.devices, device))
+    return unsupported(id + " doesn't compute on " + (device ? device : "this device"));
   return {};
 }
 
@@ -86,7 +92,8 @@ Result<void> check_batch(const tutti_batch& batch, const Problem& p, const Borde
   if (T < 1 || T > p.lookback || (T != p.lookback && !rules.free_lookback))
     return unsupported("past has " + std::to_string(T) + " steps; the model was made for " + std::to_string(p.lookback));
   TUTTI_CHECK(check_tensor("past", batch.past, p.dtype, {B, T, p.features}, strided));
-  TUTTI_CHECK(check_optional("past_time", batch.past_time, dtype_of<int64_t>(), {B, T}, rules.inputs & TUTTI_INPUT_TIME, strided));
+  TUTTI_CHECK(
+      check_optional("past_time", batch.past_time, dtype_of<int64_t>(), {B, T}, rules.inputs & TUTTI_INPUT_TIME, strided));
   TUTTI_CHECK(check_optional("elapsed", batch.elapsed, p.dtype, {B, T}, rules.inputs & TUTTI_INPUT_ELAPSED, strided));
   TUTTI_CHECK(check_optional("observed", batch.observed, dtype_of<uint8_t>(), {B, T, p.features}, false, strided));
   TUTTI_CHECK(check_optional("length", batch.length, dtype_of<int64_t>(), {B}, false, strided));
@@ -98,12 +105,14 @@ Result<void> check_batch(const tutti_batch& batch, const Problem& p, const Borde
   if (!is_absent(batch.length)) {
     const View<const int64_t, 1> length = *view_of<const int64_t, 1>(batch.length, "length");
     for (int64_t b = 0; b < B; ++b)
-      if (length(b) < 1 || length(b) > T) return bad_input("length " + std::to_string(length(b)) + " is not within 1 to " + std::to_string(T));
+      if (length(b) < 1 || length(b) > T)
+        return bad_input("length " + std::to_string(length(b)) + " is not within 1 to " + std::to_string(T));
   }
   if (with_target) {
     const bool forecasts = p.wants(TUTTI_ANSWER_POINT | TUTTI_ANSWER_QUANTILES);
     TUTTI_CHECK(check_optional("target", batch.target, p.dtype, {B, p.horizon, p.targets}, forecasts, strided));
-    TUTTI_CHECK(check_optional("target_class", batch.target_class, dtype_of<int32_t>(), {B}, p.wants(TUTTI_ANSWER_CLASSES), strided));
+    TUTTI_CHECK(
+        check_optional("target_class", batch.target_class, dtype_of<int32_t>(), {B}, p.wants(TUTTI_ANSWER_CLASSES), strided));
     TUTTI_CHECK(check_optional("weight", batch.weight, p.dtype, {B}, false, strided));
   }
   return {};
@@ -126,7 +135,8 @@ Result<void> check_frame(const tutti_tensor& frame, const tutti_tensor* elapsed,
   if (!frame.shape) return without_shape("frame");
   const int64_t B = frame.shape[0];
   TUTTI_CHECK(check_tensor("frame", frame, p.dtype, {B, p.features}, rules.strided));
-  return check_optional("elapsed", elapsed ? *elapsed : tutti_tensor{}, p.dtype, {B}, rules.inputs & TUTTI_INPUT_ELAPSED, rules.strided);
+  return check_optional("elapsed", elapsed ? *elapsed : tutti_tensor{}, p.dtype, {B}, rules.inputs & TUTTI_INPUT_ELAPSED,
+                        rules.strided);
 }
 
 Result<void> check_gradients(const tutti_tensor* gradients, const std::vector<Parameter>& parameters) {

@@ -299,8 +299,9 @@ struct Adapter {
   static const tutti_model_type* type() {
     static const tutti_model_type table = [] {
       const ModelDescription d = M::description();
-      return tutti_model_type{sizeof(tutti_model_type), d.training, d.id,      d.name,  d.summary, d.config_schema, d.inputs, d.answers,
-                              d.dtypes,                 d.flags,    d.devices, d.class_labels, d.class_count, create, destroy, predict, reset, get_extension};
+      return tutti_model_type{sizeof(tutti_model_type), d.training, d.id,      d.name,         d.summary,     d.config_schema,
+                              d.inputs,                 d.answers,  d.dtypes,  d.flags,        d.devices,     d.class_labels,
+                              d.class_count,            create,     destroy,   predict,        reset,         get_extension};
     }();
     return &table;
   }

@@ -17,8 +17,8 @@ namespace {
 }
 
 template <class Object>
-const nlohmann::json& at(const std::shared_ptr<Object>& object, const char* key, bool (nlohmann::json::*has_type)() const noexcept,
-                         const char* type) {
+const nlohmann::json& at(const std::shared_ptr<Object>& object, const char* key,
+                         bool (nlohmann::json::*has_type)() const noexcept, const char* type) {
   if (!object || !object->json.contains(key)) refuse(key, "is missing");
   const nlohmann::json& value = *object->json.find(key);
   if (!(value.*has_type)()) refuse(key, std::string("must be ") + type);
@@ -49,6 +49,8 @@ int64_t Options::integer(const char* key) const {
 }
 double Options::number(const char* key) const { return at(object_, key, &nlohmann::json::is_number, "a number").get<double>(); }
 bool Options::flag(const char* key) const { return at(object_, key, &nlohmann::json::is_boolean, "true or false").get<bool>(); }
-std::string Options::text(const char* key) const { return at(object_, key, &nlohmann::json::is_string, "a text").get<std::string>(); }
+std::string Options::text(const char* key) const {
+  return at(object_, key, &nlohmann::json::is_string, "a text").get<std::string>();
+}
 
 }  // namespace tutti

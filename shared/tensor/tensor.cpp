@@ -38,7 +38,8 @@ Tensor Tensor::clone() const {
 }
 
 tutti_tensor Tensor::borrow() const {
-  return {const_cast<void*>(data()), {TUTTI_CPU, 0}, static_cast<int32_t>(shape_.size()), dtype_, shape_.data(), strides_.data(), 0};
+  return {
+      const_cast<void*>(data()), {TUTTI_CPU, 0}, static_cast<int32_t>(shape_.size()), dtype_, shape_.data(), strides_.data(), 0};
 }
 
 }  // namespace tutti

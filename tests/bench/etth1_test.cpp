@@ -1,10 +1,10 @@
 // The published protocol on ETTh1: what closed-form members score is known to six digits, so every step from file to metric
 // is held to it: borders, scaler, windows, metrics, none of the windows left out.
 #include <catch2/catch.hpp>
-#include <iostream>
 #include <nlohmann/json.hpp>
 
 #include "tests/support/program.h"
+#include "tests/support/skip.h"
 
 using namespace tutti::testing;
 
@@ -14,7 +14,7 @@ const std::filesystem::path kData = TUTTI_SOURCE_DIR "/../shared/data/ETTh1.csv"
 
 bool data_is_missing() {
   if (std::filesystem::exists(kData)) return false;
-  std::cout << "SKIPPED: " << kData << " is not there\n";
+  skip(kData.string() + " is not there");
   return true;
 }
 

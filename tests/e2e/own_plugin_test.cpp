@@ -36,7 +36,7 @@ TEST_CASE("a plugin of one C file, built with nothing but cc, is listed, inspect
   CHECK(inspected.out.find("example.last-value") != std::string::npos);
   CHECK(tutti::testing::tutti("inspect " + (work / "mine/last_value.so").string()).exit_code == 0);
 
-  const Outcome outcome = evaluate(work, kSimpleMembers + ("[[member]]\nplugin = \"example.last-value\"\nname = \"mine\"\n"), (work / "mine").string());
+  const Outcome outcome = evaluate(work, std::string(kSimpleMembers) + ("[[member]]\nplugin = \"example.last-value\"\nname = \"mine\"\n"), (work / "mine").string());
   INFO(outcome.err);
   REQUIRE(outcome.exit_code == 0);
   CHECK(outcome.out.find("mine") != std::string::npos);
@@ -44,7 +44,7 @@ TEST_CASE("a plugin of one C file, built with nothing but cc, is listed, inspect
 
 TEST_CASE("a member that answers NaN, leaves its answer half written or fails is left out, with the reason, and the others go on") {
   const TempDir work;
-  const Outcome outcome = evaluate(work, kSimpleMembers + member("fixture.nan") + member("fixture.unwritten") + member("fixture.error"), kFixtures);
+  const Outcome outcome = evaluate(work, std::string(kSimpleMembers) + member("fixture.nan") + member("fixture.unwritten") + member("fixture.error"), kFixtures);
   INFO(outcome.err);
   REQUIRE(outcome.exit_code == 0);
   const auto metrics = nlohmann::json::parse(text_of(work / "run/metrics.json"));
@@ -68,7 +68,7 @@ TEST_CASE("a run without a living member fails and says why") {
 
 TEST_CASE("a member that writes to its input is named before the process ends") {
   const TempDir work;
-  const Outcome outcome = evaluate(work, kSimpleMembers + member("fixture.writer"), kFixtures);
+  const Outcome outcome = evaluate(work, std::string(kSimpleMembers) + member("fixture.writer"), kFixtures);
   CHECK(outcome.exit_code > 128);
   CHECK(outcome.err.find("member \"writer\" wrote to memory that it may only read") != std::string::npos);
   CHECK_FALSE(std::filesystem::exists(work / "run"));

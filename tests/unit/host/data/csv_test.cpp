@@ -9,6 +9,8 @@
 #include <iostream>
 #include <random>
 
+#include "tests/support/skip.h"
+
 namespace tutti {
 
 namespace fs = std::filesystem;
@@ -137,8 +139,7 @@ TEST_CASE("each bad file is refused with a sentence that says where, what and ho
       {"a,b\n1,inf\n", plain, "prices.csv:2: column \"b\" holds \"inf\"; numbers must be finite"},
       {"a,b\n1,-Infinity\n", plain, "prices.csv:2: column \"b\" holds \"-Infinity\"; numbers must be finite"},
       {"a,b\n1,1e999\n", plain, "prices.csv:2: column \"b\" holds \"1e999\", which is beyond the range of a double"},
-      {"a,b\n1," + std::string(50, 'x') + "\n", plain,
-       "prices.csv:2: column \"b\" holds \"" + std::string(40, 'x') + "...\", which is no number"},
+      {"a,b\n1,number01234567890123456789012345678901234567891234\n", plain, "prices.csv:2: column \"b\" holds \"number0123456789012345678901234567890123...\", which is no number"},
       {"a,b\n\"1\n", plain, "prices.csv:2: the quote opened here is never closed"},
       {"a,b\n\"1\"x,2\n", plain,
        "prices.csv:2: text follows the closing quote of field 1; a quote inside quotes is written twice"},
@@ -216,7 +217,7 @@ TEST_CASE("ten megabytes are read in well under a second") {
 TEST_CASE("ETTh1 is read whole") {
   const fs::path path = fs::path(TUTTI_SOURCE_DIR) / "../shared/data/ETTh1.csv";
   if (!fs::exists(path)) {
-    std::cout << "SKIPPED: no " << path << "\n";
+    tutti::testing::skip(path.string() + " is not there");
     return;
   }
   const auto table = read_csv(path, with_time());

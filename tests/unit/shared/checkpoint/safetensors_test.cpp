@@ -21,11 +21,15 @@ namespace {
 // A folder of its own for each test, gone afterwards.
 class Folder {
  public:
-  Folder() : path_(fs::temp_directory_path() / ("tutti_safetensors_" + std::to_string(::getpid()))) { fs::create_directory(path_); }
+  Folder() : path_(fs::temp_directory_path() / ("tutti_safetensors_" + std::to_string(::getpid()))) {
+    fs::create_directory(path_);
+  }
   ~Folder() { fs::remove_all(path_); }
 
   fs::path operator/(const char* name) const { return path_ / name; }
-  size_t file_count() const { return static_cast<size_t>(std::distance(fs::directory_iterator(path_), fs::directory_iterator())); }
+  size_t file_count() const {
+    return static_cast<size_t>(std::distance(fs::directory_iterator(path_), fs::directory_iterator()));
+  }
 
  private:
   fs::path path_;
@@ -68,7 +72,8 @@ Tensor made_tensor(tutti_dtype dtype, std::vector<int64_t> shape, uint64_t strea
 }
 
 bool same(const Tensor& a, const Tensor& b) {
-  return same_dtype(a.dtype(), b.dtype()) && a.shape() == b.shape() && std::memcmp(a.data(), b.data(), static_cast<size_t>(a.bytes())) == 0;
+  return same_dtype(a.dtype(), b.dtype()) && a.shape() == b.shape() &&
+         std::memcmp(a.data(), b.data(), static_cast<size_t>(a.bytes())) == 0;
 }
 
 // Bytes of a small lawful file.
@@ -102,8 +107,9 @@ class FileSizeLimit {
 
 TEST_CASE("tensors of every dtype come back with the same names, shapes and bytes, in the same order") {
   const Folder folder;
-  const std::vector<tutti_dtype> dtypes{dtype_of<float>(),   dtype_of<double>(),  dtype_of<int8_t>(),   dtype_of<int16_t>(),  dtype_of<int32_t>(),
-                                        dtype_of<int64_t>(), dtype_of<uint8_t>(), dtype_of<uint16_t>(), dtype_of<uint32_t>(), dtype_of<uint64_t>()};
+  const std::vector<tutti_dtype> dtypes{dtype_of<float>(),    dtype_of<double>(),  dtype_of<int8_t>(),  dtype_of<int16_t>(),
+                                        dtype_of<int32_t>(),  dtype_of<int64_t>(), dtype_of<uint8_t>(), dtype_of<uint16_t>(),
+                                        dtype_of<uint32_t>(), dtype_of<uint64_t>()};
   const std::vector<std::vector<int64_t>> shapes{{}, {1}, {3, 5}, {0}, {4, 0, 2}, {1, 2, 3, 2, 1}};
   std::vector<Tensor> tensors;
   std::vector<TensorToWrite> to_write;
@@ -159,9 +165,7 @@ TEST_CASE("a tensor begins where its byte offset says") {
 
 TEST_CASE("the same input gives the same bytes") { CHECK(lawful_file() == lawful_file()); }
 
-TEST_CASE("booleans are read as u8") {
-  CHECK(refusal(file_of(one_tensor("BOOL", "[4]", "[0,4]"), 4)) == "");
-}
+TEST_CASE("booleans are read as u8") { CHECK(refusal(file_of(one_tensor("BOOL", "[4]", "[0,4]"), 4)) == ""); }
 
 TEST_CASE("a file cut off at any byte is refused") {
   const std::string whole = lawful_file();
@@ -230,7 +234,8 @@ TEST_CASE("a header that is no object of tensors is refused") {
   CHECK(refusal(file_of(R"({"__metadata__":{"epoch":3}})")) == "__metadata__ \"epoch\" is not a text");
   CHECK(refusal(file_of(std::string(200'000, '['))) == "the header is not a JSON object");
   CHECK(refusal(file_of("{\"w\":" + std::string(200'000, '['))) == "the header is nested too deeply");
-  CHECK(refusal(file_of(one_tensor("F16", "[2]", "[0,4]"), 4), ErrorCode::unsupported).find("has the dtype \"F16\"") != std::string::npos);
+  CHECK(refusal(file_of(one_tensor("F16", "[2]", "[0,4]"), 4), ErrorCode::unsupported).find("has the dtype \"F16\"") !=
+        std::string::npos);
 }
 
 TEST_CASE("a name that comes twice is refused, in tensors and in metadata") {
@@ -238,25 +243,30 @@ TEST_CASE("a name that comes twice is refused, in tensors and in metadata") {
   CHECK(refusal(file_of("{" + tensor + "}", 1)) == "");
   CHECK(refusal(file_of("{" + tensor + "," + tensor + "}", 1)) == "the header names \"w\" twice");
   CHECK(refusal(file_of(R"({"__metadata__":{"a":"1","a":"2"}})")) == "the header names \"a\" twice");
-  CHECK(refusal(file_of(R"({"w":{"dtype":"U8","dtype":"I8","shape":[],"data_offsets":[0,1]}})", 1)) == "the header names \"dtype\" twice");
+  CHECK(refusal(file_of(R"({"w":{"dtype":"U8","dtype":"I8","shape":[],"data_offsets":[0,1]}})", 1)) ==
+        "the header names \"dtype\" twice");
 }
 
 TEST_CASE("shapes that are negative, broken or too large to count are refused") {
-  CHECK(refusal(file_of(one_tensor("F32", "[-1]", "[0,4]"), 4)) == "tensor \"w\" has an axis that is not a whole number from 0 on");
-  CHECK(refusal(file_of(one_tensor("F32", "[1.0]", "[0,4]"), 4)) == "tensor \"w\" has an axis that is not a whole number from 0 on");
+  CHECK(refusal(file_of(one_tensor("F32", "[-1]", "[0,4]"), 4)) ==
+        "tensor \"w\" has an axis that is not a whole number from 0 on");
+  CHECK(refusal(file_of(one_tensor("F32", "[1.0]", "[0,4]"), 4)) ==
+        "tensor \"w\" has an axis that is not a whole number from 0 on");
   CHECK(refusal(file_of(one_tensor("F32", "[18446744073709551615]", "[0,4]"), 4)) ==
         "tensor \"w\" has an axis that is not a whole number from 0 on");
   const char* const uncountable = "tensor \"w\" has a shape too large to count its bytes";
   CHECK(refusal(file_of(one_tensor("F32", "[4294967296,4294967296]", "[0,0]"))) == uncountable);
   CHECK(refusal(file_of(one_tensor("F32", "[4611686018427387905]", "[0,4]"), 4)) == uncountable);
   CHECK(refusal(file_of(one_tensor("F32", "[4294967296,4294967296,0]", "[0,0]"))) == uncountable);
-  CHECK(refusal(file_of(one_tensor("F64", "[1099511627776]", "[0,8796093022208]"), 8)).find("but the file holds 8") != std::string::npos);
+  CHECK(refusal(file_of(one_tensor("F64", "[1099511627776]", "[0,8796093022208]"), 8)).find("but the file holds 8") !=
+        std::string::npos);
 }
 
 TEST_CASE("offsets that overlap, leave a gap or don't fit the shape are refused") {
   const auto two = [](const char* first, const char* second) {
     return file_of(std::string(R"({"a":{"dtype":"U8","shape":[2],"data_offsets":)") + first +
-                       R"(},"b":{"dtype":"U8","shape":[2],"data_offsets":)" + second + "}}", 4);
+                       R"(},"b":{"dtype":"U8","shape":[2],"data_offsets":)" + second + "}}",
+                   4);
   };
   CHECK(refusal(two("[0,2]", "[2,4]")) == "");
   CHECK(refusal(two("[2,4]", "[0,2]")) == "");
@@ -266,7 +276,8 @@ TEST_CASE("offsets that overlap, leave a gap or don't fit the shape are refused"
   CHECK(refusal(two("[1,3]", "[3,5]")) == "tensor \"a\" begins at byte 1 of the data, but 0 follows the tensor before it");
   CHECK(refusal(two("[0,2]", "[4,2]")) == "tensor \"b\" needs 2 bytes by its shape, but its data_offsets are 4 and 2");
   CHECK(refusal(two("[0,2]", "[2,5]")) == "tensor \"b\" needs 2 bytes by its shape, but its data_offsets are 2 and 5");
-  CHECK(refusal(two("[0,2]", "[9223372036854775805,9223372036854775807]")).find("begins at byte 9223372036854775805") != std::string::npos);
+  CHECK(refusal(two("[0,2]", "[9223372036854775805,9223372036854775807]")).find("begins at byte 9223372036854775805") !=
+        std::string::npos);
   for (const char* offsets : {"[2]", "[2,4,6]", "4", "[-2,0]", "[2.0,4.0]", "[2,18446744073709551615]"})
     CHECK(refusal(two("[0,2]", offsets)) == "tensor \"b\" has no data_offsets of two whole numbers");
   CHECK(refusal(file_of(one_tensor("U8", "[2]", "[0,2]"), 3)) == "the tensors take 2 bytes of data, but the file holds 3");
@@ -333,7 +344,8 @@ TEST_CASE("writing that fails leaves the old file and nothing beside it") {
 
 TEST_CASE("a file can't be written into a missing folder or in the place of a folder") {
   const Folder folder;
-  CHECK(write_safetensors(folder / "missing" / "a", {}).error().message.find("can't be written: No such file") != std::string::npos);
+  CHECK(write_safetensors(folder / "missing" / "a", {}).error().message.find("can't be written: No such file") !=
+        std::string::npos);
   fs::create_directory(folder / "taken");
   CHECK_FALSE(write_safetensors(folder / "taken", {}));
   CHECK(folder.file_count() == 1);

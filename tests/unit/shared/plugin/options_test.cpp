@@ -66,7 +66,8 @@ TEST_CASE("options that were never parsed are all missing") {
 }
 
 TEST_CASE("a configuration that is not one JSON object is refused") {
-  for (const char* text : {static_cast<const char*>(nullptr), "", "[]", "4", "null", "{", "{} {}", "{\"a\": }", "{\"a\": \"\xff\"}"}) {
+  for (const char* text :
+       {static_cast<const char*>(nullptr), "", "[]", "4", "null", "{", "{} {}", "{\"a\": }", "{\"a\": \"\xff\"}"}) {
     const Result<Options> parsed = Options::parse(text);
     REQUIRE_FALSE(parsed);
     CHECK(parsed.error().code == ErrorCode::bad_input);
