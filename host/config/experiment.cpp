@@ -47,7 +47,9 @@ void check_columns(Section& section, const char* key, const std::vector<std::str
 
 void read_data(Section& section, const fs::path& file, Experiment& e) {
   const std::string path = section.text("path");
-  if (!path.empty()) e.data_path = fs::absolute(file.parent_path() / path).lexically_normal();
+  if (path.empty() && section.has("path")) section.mistake(section.place("path"), "\"path\" in [data] is empty");
+  std::error_code ignored;  // no working directory, or no path, which is told of elsewhere
+  e.data_path = fs::absolute(file.parent_path() / path, ignored).lexically_normal();
   if (section.has("time")) e.schema.time = section.text("time");
   e.targets = section.texts("targets");
   e.features = section.texts("features", e.targets);

@@ -271,6 +271,7 @@ TEST_CASE("each mistake is told with its line, what was found and what is wanted
       {"task = 3\n" + replaced(all, "[task]\nlookback = 16\nhorizon = 3\n", ""),
        "small.toml:1: \"task\" is the number 3; it must be a table"},
       // values
+      {change("\"prices.csv\"", "\"\""), "small.toml:4: \"path\" in [data] is empty"},
       {change("lookback = 16", "lookback = 0"), "small.toml:7: \"lookback\" in [task] is 0; it must be within 1 to 1000000"},
       {change("seed = 7", "seed = -1"), "small.toml:2: \"seed\" is -1; it must be at least 0"},
       {change("name = \"small\"", "name = \"\""), "small.toml:1: \"name\" is empty"},
