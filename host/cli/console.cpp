@@ -54,7 +54,8 @@ void ConsoleProgress::update(int64_t done, const std::string& figures) {
   last_draw_ = now;
   const double share = std::clamp(static_cast<double>(done) / static_cast<double>(total_), 0.0, 1.0);
   const double elapsed = std::chrono::duration<double>(now - start_).count();
-  const double left = elapsed * static_cast<double>(total_ - done) / static_cast<double>(std::max<int64_t>(done - first_done_, 1));
+  const double left =
+      elapsed * static_cast<double>(total_ - done) / static_cast<double>(std::max<int64_t>(done - first_done_, 1));
   draw(fmt::format("{} [{}] {:3.0f} %  {} left  {}", what_, bar(share, 24), 100 * share, time_text(left), figures));
 }
 

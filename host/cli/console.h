@@ -36,10 +36,10 @@ class ConsoleProgress final : public Progress {
   Clock::time_point start_, last_draw_;
 };
 
-void print(const std::string& text);                // to standard output
-void print_error(const Error& error);               // "tutti: sentence" to standard error
-int exit_code(const Error& error);                  // 2 for bad input, 1 else
-int terminal_width();                               // columns; 110 where there is no terminal
+void print(const std::string& text);   // to standard output
+void print_error(const Error& error);  // "tutti: sentence" to standard error
+int exit_code(const Error& error);     // 2 for bad input, 1 else
+int terminal_width();                  // columns; 110 where there is no terminal
 
 // Set by Ctrl-C or a termination signal; a second one ends the program at once.
 const std::atomic<bool>& stop_requested();

@@ -106,9 +106,10 @@ std::string trace_text(const std::vector<NamedTensor>& trace) {
 std::string as_text(const Catalogue::Model& model, Session& session) {
   const tutti_model_type& type = *model.type;
   std::string text = fmt::format("{}: {}\n{}\n\n", type.id, type.name, type.summary);
-  text += fmt::format("library     {} {}  ({})\n", model.library->metadata.id, model.library->metadata.version, model.library->metadata.path.string());
-  text += fmt::format("dtypes      {}\ndevices     {}\npromises    {}\nextensions  {}\n\n", dtypes_text(type.dtypes), type.devices, flags_text(type.flags),
-                      extensions_text(type));
+  text += fmt::format("library     {} {}  ({})\n", model.library->metadata.id, model.library->metadata.version,
+                      model.library->metadata.path.string());
+  text += fmt::format("dtypes      {}\ndevices     {}\npromises    {}\nextensions  {}\n\n", dtypes_text(type.dtypes),
+                      type.devices, flags_text(type.flags), extensions_text(type));
   text += "Configuration:\n";
   const std::vector<ConfigKey> keys = describe_schema(type.config_schema);
   for (const ConfigKey& key : keys)
@@ -120,7 +121,8 @@ std::string as_text(const Catalogue::Model& model, Session& session) {
   int64_t total = 0;
   for (const NamedTensor& parameter : *parameters) total += parameter.tensor.size();
   text += fmt::format("\nParameters for an example (4 features, 60 past steps, 5 future steps, 4 targets): {} numbers\n", total);
-  for (const NamedTensor& parameter : *parameters) text += fmt::format("  {:<40} {}\n", parameter.name, shape_of(parameter.tensor));
+  for (const NamedTensor& parameter : *parameters)
+    text += fmt::format("  {:<40} {}\n", parameter.name, shape_of(parameter.tensor));
   return text;
 }
 
@@ -129,7 +131,8 @@ std::string as_json(const Catalogue::Model& model, Session& session) {
   nlohmann::json parameters = nlohmann::json::array();
   if (const Result<std::vector<NamedTensor>> shown = example_parameters(model, session))
     for (const NamedTensor& parameter : *shown)
-      parameters.push_back({{"name", parameter.name}, {"dtype", name_of(parameter.tensor.dtype())}, {"shape", parameter.tensor.shape()}});
+      parameters.push_back(
+          {{"name", parameter.name}, {"dtype", name_of(parameter.tensor.dtype())}, {"shape", parameter.tensor.shape()}});
   return nlohmann::json{{"id", type.id},
                         {"name", type.name},
                         {"summary", type.summary},
@@ -160,9 +163,11 @@ void add_inspect_command(CLI::App& app, CommonOptions& common, Action& chosen) {
     bool trace = false;
   };
   auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand("inspect", "One model: what it promises, its configuration with defaults, its parameters");
+  CLI::App* command =
+      app.add_subcommand("inspect", "One model: what it promises, its configuration with defaults, its parameters");
   command->add_option("model", options->name, "A model's id, or the file of a plugin")->required()->type_name("ID|FILE");
-  command->add_flag("--trace", options->trace, "Also show name, shape and range of every intermediate value for an example batch");
+  command->add_flag("--trace", options->trace,
+                    "Also show name, shape and range of every intermediate value for an example batch");
   command->footer("Example:\n  tutti inspect example.last-value\n  tutti inspect ./my_model.so");
   command->callback([&, options] {
     chosen = [&, options]() -> Result<void> {
@@ -176,7 +181,8 @@ void add_inspect_command(CLI::App& app, CommonOptions& common, Action& chosen) {
       Result<Library> library = load_library(*metadata);
       if (!library) return bad_input(fmt::format("{} {}", options->name, library.error().message));
       Session session(common);
-      for (const tutti_model_type* type : library->models) TUTTI_CHECK(show({&*library, type}, session, common.json, options->trace));
+      for (const tutti_model_type* type : library->models)
+        TUTTI_CHECK(show({&*library, type}, session, common.json, options->trace));
       return {};
     };
   });

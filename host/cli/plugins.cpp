@@ -10,12 +10,18 @@ namespace {
 
 const char* training_text(uint32_t kind) {
   switch (kind) {
-    case TUTTI_TRAINING_NONE: return "none";
-    case TUTTI_TRAINING_SUPERVISED: return "supervised";
-    case TUTTI_TRAINING_CLOSED_FORM: return "closed form";
-    case TUTTI_TRAINING_REPLAY: return "replay";
-    case TUTTI_TRAINING_ROLLOUT: return "rollout";
-    default: return "unknown";
+    case TUTTI_TRAINING_NONE:
+      return "none";
+    case TUTTI_TRAINING_SUPERVISED:
+      return "supervised";
+    case TUTTI_TRAINING_CLOSED_FORM:
+      return "closed form";
+    case TUTTI_TRAINING_REPLAY:
+      return "replay";
+    case TUTTI_TRAINING_ROLLOUT:
+      return "rollout";
+    default:
+      return "unknown";
   }
 }
 
@@ -36,8 +42,12 @@ std::string as_json(const Catalogue& catalogue) {
   for (const Library& library : catalogue.libraries()) {
     nlohmann::json models = nlohmann::json::array();
     for (const tutti_model_type* model : library.models)
-      models.push_back({{"id", model->id}, {"name", model->name}, {"summary", model->summary}, {"training", training_text(model->training)}});
-    libraries.push_back({{"id", library.metadata.id}, {"version", library.metadata.version}, {"path", library.metadata.path.string()}, {"models", models}});
+      models.push_back(
+          {{"id", model->id}, {"name", model->name}, {"summary", model->summary}, {"training", training_text(model->training)}});
+    libraries.push_back({{"id", library.metadata.id},
+                         {"version", library.metadata.version},
+                         {"path", library.metadata.path.string()},
+                         {"models", models}});
   }
   for (const RefusedFile& file : catalogue.refused()) refused.push_back({{"path", file.path.string()}, {"reason", file.reason}});
   return nlohmann::json{{"plugins", libraries}, {"refused", refused}}.dump(2) + "\n";

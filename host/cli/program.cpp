@@ -13,7 +13,8 @@ void add_common_options(CLI::App& app, CommonOptions& common) {
   app.add_flag("--allow-bare", common.allow_bare, "Take libraries without a plugin note too");
   app.add_flag("--quiet", common.quiet, "No progress, only results and notes");
   app.add_flag("--json", common.json, "Results as JSON, for machines");
-  app.add_option("--threads", common.threads, "Threads to use; 0 takes one for each core. Results don't depend on it")->check(CLI::Range(0, 4096));
+  app.add_option("--threads", common.threads, "Threads to use; 0 takes one for each core. Results don't depend on it")
+      ->check(CLI::Range(0, 4096));
 }
 
 int usage_error(CLI::App& app, const CLI::ParseError& error) {

@@ -23,7 +23,8 @@ void add_report_command(CLI::App& app, CommonOptions& common, Action& chosen) {
       TUTTI_TRY(const Results results, results_from_json(*json, (folder / "metrics.json").string()));
       TUTTI_CHECK(write_file(folder / "leaderboard.txt", to_text(results)));
       TUTTI_CHECK(write_file(folder / "report.html", to_html(results)));
-      print(common.json ? to_json(results) : to_text(results, terminal_width()) + fmt::format("\nreport: {}\n", (folder / "report.html").string()));
+      print(common.json ? to_json(results)
+                        : to_text(results, terminal_width()) + fmt::format("\nreport: {}\n", (folder / "report.html").string()));
       return {};
     };
   });

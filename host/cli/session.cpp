@@ -18,7 +18,8 @@ Session::Session(const CommonOptions& common)
 }
 
 Workbench Session::bench() {
-  return {catalogue_, pool_, progress_, &stop_requested(), [this](int32_t level, const std::string& member, const std::string& text) {
+  return {catalogue_, pool_, progress_, &stop_requested(),
+          [this](int32_t level, const std::string& member, const std::string& text) {
             if (level >= TUTTI_LOG_WARNING) progress_.note(fmt::format("{}: {}", member, text));
           }};
 }

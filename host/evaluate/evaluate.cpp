@@ -20,7 +20,9 @@ namespace {
 std::string identity_of(const Experiment& experiment, const Manifest& manifest) {
   nlohmann::json plugins = nlohmann::json::array();
   for (const UsedPlugin& plugin : manifest.plugins) plugins.push_back({plugin.id, plugin.version, plugin.file_hash});
-  return nlohmann::json{{"experiment", nlohmann::json::parse(to_json(experiment))}, {"plugins", plugins}, {"data", manifest.data_hash}}.dump(2);
+  return nlohmann::json{
+      {"experiment", nlohmann::json::parse(to_json(experiment))}, {"plugins", plugins}, {"data", manifest.data_hash}}
+      .dump(2);
 }
 
 // A run begun: its data, its splits, its folder.
@@ -62,7 +64,9 @@ Result<void> write_run(Run& run, const Results& results) {
 }  // namespace
 
 Result<Experiment> check_experiment(Experiment experiment, const Catalogue& catalogue) {
-  const auto at = [](const SourcePlace& place, const Error& error) { return Error{error.code, fmt::format("{}: {}", place.text(), error.message)}; };
+  const auto at = [](const SourcePlace& place, const Error& error) {
+    return Error{error.code, fmt::format("{}: {}", place.text(), error.message)};
+  };
   for (const std::string& name : experiment.combine)
     if (Result<std::unique_ptr<Combiner>> made = make_combiner(name); !made) return at(experiment.combine_place, made.error());
   for (const std::string& name : experiment.metrics)

@@ -20,22 +20,26 @@ void put_out(FoldMember& member, const Error& error) {
 
 Result<std::unique_ptr<HostedModel>> make_model(const Experiment& experiment, const MemberPlan& member, const Workbench& bench) {
   TUTTI_TRY(const Catalogue::Model model, bench.catalogue.find(member.plugin));
-  return make_in_process_model(model, {member.name, member.config_json, problem_of(experiment, member)}, bench.executor, bench.cancelled, bench.log);
+  return make_in_process_model(model, {member.name, member.config_json, problem_of(experiment, member)}, bench.executor,
+                               bench.cancelled, bench.log);
 }
 
 Result<void> need_windows(const std::vector<Origin>& windows, const RowSpan& rows, const WindowShape& shape, const char* what) {
   if (!windows.empty()) return {};
-  return bad_input(fmt::format("there are too few rows to {}: {} rows hold no window of {} past and {} future rows; shorten [task] lookback or "
-                               "horizon, or move the borders in [split]",
-                               what, rows.size(), shape.lookback, shape.horizon));
+  return bad_input(fmt::format(
+      "there are too few rows to {}: {} rows hold no window of {} past and {} future rows; shorten [task] lookback or "
+      "horizon, or move the borders in [split]",
+      what, rows.size(), shape.lookback, shape.horizon));
 }
 
 }  // namespace
 
 Result<void> check_windows(const Experiment& experiment, const Table& table, const Split& split) {
   const BatchLayout layout = layout_of(experiment, table);
-  TUTTI_CHECK(need_windows(index_windows(table, layout.targets, split.train, layout.window), split.train, layout.window, "train on"));
-  TUTTI_CHECK(need_windows(index_windows(table, layout.targets, split.valid, layout.window), split.valid, layout.window, "validate on"));
+  TUTTI_CHECK(
+      need_windows(index_windows(table, layout.targets, split.train, layout.window), split.train, layout.window, "train on"));
+  TUTTI_CHECK(
+      need_windows(index_windows(table, layout.targets, split.valid, layout.window), split.valid, layout.window, "validate on"));
   return need_windows(index_windows(table, layout.targets, split.test, layout.window), split.test, layout.window, "test on");
 }
 
@@ -75,8 +79,8 @@ BatchLayout layout_of(const Experiment& experiment, const Table& table) {
   return layout;
 }
 
-Result<std::unique_ptr<Fold>> make_fold(const Experiment& experiment, const Table& table, const Split& split, int64_t index, int64_t count,
-                                        const Workbench& bench) {
+Result<std::unique_ptr<Fold>> make_fold(const Experiment& experiment, const Table& table, const Split& split, int64_t index,
+                                        int64_t count, const Workbench& bench) {
   auto made = std::make_unique<Fold>();
   Fold& fold = *made;
   fold.index = index;
@@ -87,7 +91,8 @@ Result<std::unique_ptr<Fold>> make_fold(const Experiment& experiment, const Tabl
   fold.train = index_windows(table, fold.layout.targets, split.train, experiment.window);
   fold.valid = index_windows(table, fold.layout.targets, split.valid, experiment.window);
   fold.test = index_windows(table, fold.layout.targets, split.test, experiment.window);
-  TUTTI_TRY(Collator collator, Collator::create(table, fold.scaler, fold.layout, std::max(experiment.training.batch, kPredictionBatch)));
+  TUTTI_TRY(Collator collator,
+            Collator::create(table, fold.scaler, fold.layout, std::max(experiment.training.batch, kPredictionBatch)));
   fold.collator = std::make_unique<Collator>(std::move(collator));
   fold.valid_truth = truth_of(table, fold.scaler, fold.layout, fold.valid);
   fold.test_truth = truth_of(table, fold.scaler, fold.layout, fold.test);
@@ -155,7 +160,9 @@ Result<void> combine_fold(Fold& fold, const Experiment& experiment) {
     valid.members.push_back(member.valid.forecast);
     test.push_back(member.test.forecast);
   }
-  if (test.empty()) return failed(fmt::format("no member is left in fold {}; the first failed with: {}", fold.index + 1, fold.members.front().failure));
+  if (test.empty())
+    return failed(
+        fmt::format("no member is left in fold {}; the first failed with: {}", fold.index + 1, fold.members.front().failure));
   valid.truth = fold.valid_truth;
   for (const std::string& name : experiment.combine) {
     TUTTI_TRY(const std::unique_ptr<Combiner> combiner, make_combiner(name));

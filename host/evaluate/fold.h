@@ -59,8 +59,8 @@ Problem problem_of(const Experiment& experiment, const MemberPlan& member);
 BatchLayout layout_of(const Experiment& experiment, const Table& table);
 
 // table is borrowed.
-Result<std::unique_ptr<Fold>> make_fold(const Experiment& experiment, const Table& table, const Split& split, int64_t index, int64_t count,
-                                        const Workbench& bench);
+Result<std::unique_ptr<Fold>> make_fold(const Experiment& experiment, const Table& table, const Split& split, int64_t index,
+                                        int64_t count, const Workbench& bench);
 Result<void> train_fold(Fold& fold, const Experiment& experiment, const RunFolder& folder, const Workbench& bench);
 Result<void> predict_fold(Fold& fold, const Workbench& bench);
 // An error where no member is left.

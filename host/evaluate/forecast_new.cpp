@@ -12,14 +12,17 @@ namespace tutti {
 namespace {
 
 // The last fold's models with their checkpoints.
-Result<std::vector<std::unique_ptr<HostedModel>>> revive(const std::filesystem::path& run, const Experiment& experiment, const FoldRecord& fold,
-                                                         int64_t index, const Workbench& bench) {
+Result<std::vector<std::unique_ptr<HostedModel>>> revive(const std::filesystem::path& run, const Experiment& experiment,
+                                                         const FoldRecord& fold, int64_t index, const Workbench& bench) {
   std::vector<std::unique_ptr<HostedModel>> models;
   for (const std::string& name : fold.members) {
-    const auto plan = std::find_if(experiment.members.begin(), experiment.members.end(), [&](const MemberPlan& m) { return m.name == name; });
-    if (plan == experiment.members.end()) return bad_input(fmt::format("{}: the manifest names a member \"{}\" that its experiment lacks", run.string(), name));
+    const auto plan =
+        std::find_if(experiment.members.begin(), experiment.members.end(), [&](const MemberPlan& m) { return m.name == name; });
+    if (plan == experiment.members.end())
+      return bad_input(fmt::format("{}: the manifest names a member \"{}\" that its experiment lacks", run.string(), name));
     TUTTI_TRY(const Catalogue::Model found, bench.catalogue.find(plan->plugin));
-    TUTTI_TRY(auto model, make_in_process_model(found, {name, plan->config_json, problem_of(experiment, *plan)}, bench.executor, bench.cancelled, bench.log));
+    TUTTI_TRY(auto model, make_in_process_model(found, {name, plan->config_json, problem_of(experiment, *plan)}, bench.executor,
+                                                bench.cancelled, bench.log));
     if (model->type().training != TUTTI_TRAINING_NONE) TUTTI_CHECK(load_checkpoint(*model, checkpoint_path(run, index, name)));
     models.push_back(std::move(model));
   }
@@ -30,22 +33,25 @@ Result<void> check_plugins(const Manifest& manifest, const Experiment& experimen
   TUTTI_TRY(const std::vector<UsedPlugin> now, used_plugins(experiment, bench.catalogue));
   for (size_t i = 0; i < now.size() && i < manifest.plugins.size(); ++i)
     if (now[i].file_hash != manifest.plugins[i].file_hash)
-      bench.progress.note(fmt::format("plugin {} {} is another build than the run was made with ({})", now[i].id, now[i].version, manifest.plugins[i].version));
+      bench.progress.note(fmt::format("plugin {} {} is another build than the run was made with ({})", now[i].id, now[i].version,
+                                      manifest.plugins[i].version));
   return {};
 }
 
 }  // namespace
 
-Result<NewForecast> forecast_new(const std::filesystem::path& run, const std::filesystem::path& data, int64_t windows, const Workbench& bench) {
+Result<NewForecast> forecast_new(const std::filesystem::path& run, const std::filesystem::path& data, int64_t windows,
+                                 const Workbench& bench) {
   TUTTI_TRY(const Manifest manifest, read_manifest(run));
-  if (manifest.stage != "evaluated") return bad_input(fmt::format("{} is trained but not evaluated; run tutti evaluate with --resume first", run.string()));
+  if (manifest.stage != "evaluated")
+    return bad_input(fmt::format("{} is trained but not evaluated; run tutti evaluate with --resume first", run.string()));
   TUTTI_TRY(const Experiment experiment, experiment_from_json(manifest.experiment_json, run / "manifest.json"));
   TUTTI_CHECK(check_plugins(manifest, experiment, bench));
   TUTTI_TRY(const Table table, read_csv(data, experiment.schema));
   const int64_t lookback = experiment.window.lookback;
   if (table.rows() < lookback + windows - 1)
-    return bad_input(fmt::format("{} has {} rows; {} past rows are needed for {} forecast{}", data.string(), table.rows(), lookback + windows - 1, windows,
-                                 windows == 1 ? "" : "s"));
+    return bad_input(fmt::format("{} has {} rows; {} past rows are needed for {} forecast{}", data.string(), table.rows(),
+                                 lookback + windows - 1, windows, windows == 1 ? "" : "s"));
 
   const int64_t index = static_cast<int64_t>(manifest.folds.size()) - 1;
   const FoldRecord& fold = manifest.folds.back();
@@ -76,7 +82,8 @@ Result<NewForecast> forecast_new(const std::filesystem::path& run, const std::fi
     result.entries.push_back(name);
   }
   for (Forecast& forecast : all) {
-    for (size_t i = 0; i < forecast.point.size(); ++i) forecast.point[i] = fold.scaler.invert(forecast.point[i], layout.targets[i % layout.targets.size()]);
+    for (size_t i = 0; i < forecast.point.size(); ++i)
+      forecast.point[i] = fold.scaler.invert(forecast.point[i], layout.targets[i % layout.targets.size()]);
     result.values.push_back(std::move(forecast.point));
   }
   return result;

@@ -22,7 +22,8 @@ struct NewForecast {
 
 // Forecasts after each of the last windows origins of the table at data; the newest origin is its last row, so nothing of
 // the future is needed. windows: at least 1.
-Result<NewForecast> forecast_new(const std::filesystem::path& run, const std::filesystem::path& data, int64_t windows, const Workbench& bench);
+Result<NewForecast> forecast_new(const std::filesystem::path& run, const std::filesystem::path& data, int64_t windows,
+                                 const Workbench& bench);
 
 // A CSV with the columns origin, step, target and one for each entry.
 std::string to_csv(const NewForecast& forecast);

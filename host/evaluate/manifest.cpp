@@ -82,9 +82,16 @@ Result<Manifest> read_manifest(const std::filesystem::path& run) {
   if (!text) return bad_input(fmt::format("{} is no run's folder: it has no manifest.json", run.string()));
   try {
     const json j = json::parse(*text);
-    Manifest manifest{j.at("stage"), j.at("tutti").at("version"), j.at("tutti").at("gemm"), j.at("data").at("xxh3"), j.at("data").at("rows"),
-                      {}, j.at("experiment").dump(), {}};
-    for (const json& plugin : j.at("plugins")) manifest.plugins.push_back({plugin.at("id"), plugin.at("version"), plugin.at("file_xxh3")});
+    Manifest manifest{j.at("stage"),
+                      j.at("tutti").at("version"),
+                      j.at("tutti").at("gemm"),
+                      j.at("data").at("xxh3"),
+                      j.at("data").at("rows"),
+                      {},
+                      j.at("experiment").dump(),
+                      {}};
+    for (const json& plugin : j.at("plugins"))
+      manifest.plugins.push_back({plugin.at("id"), plugin.at("version"), plugin.at("file_xxh3")});
     for (const json& fold : j.at("folds")) manifest.folds.push_back(fold_from(fold));
     return manifest;
   } catch (const json::exception& damage) {

@@ -24,10 +24,10 @@ struct ShownBatches {
 struct FoldRecord {
   Scaler scaler;
   int64_t train_windows = 0, valid_windows = 0, test_windows = 0;
-  std::map<std::string, ShownBatches> shown;             // member -> hashes
-  std::vector<std::string> members;                      // those that lived to be combined, in order
-  std::map<std::string, std::vector<double>> weights;    // combination -> one a member of members; empty: has none
-  std::map<std::string, std::string> failures;           // member -> reason
+  std::map<std::string, ShownBatches> shown;           // member -> hashes
+  std::vector<std::string> members;                    // those that lived to be combined, in order
+  std::map<std::string, std::vector<double>> weights;  // combination -> one a member of members; empty: has none
+  std::map<std::string, std::string> failures;         // member -> reason
 };
 
 struct UsedPlugin {

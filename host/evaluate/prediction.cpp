@@ -13,7 +13,9 @@ std::span<const Origin> part_of(const std::vector<Origin>& origins, size_t first
   return std::span(origins).subspan(first, std::min(origins.size() - first, static_cast<size_t>(kPredictionBatch)));
 }
 
-void append(std::vector<double>& values, const std::vector<double>& more) { values.insert(values.end(), more.begin(), more.end()); }
+void append(std::vector<double>& values, const std::vector<double>& more) {
+  values.insert(values.end(), more.begin(), more.end());
+}
 
 void play(Player& player, const Batch& batch) {
   const auto start = std::chrono::steady_clock::now();
@@ -31,14 +33,20 @@ void play(Player& player, const Batch& batch) {
 
 }  // namespace
 
-Result<void> predict_all(std::vector<Player>& players, Collator& collator, const std::vector<Origin>& origins, const std::string& title,
-                         Progress& progress) {
+Result<void> predict_all(std::vector<Player>& players, Collator& collator, const std::vector<Origin>& origins,
+                         const std::string& title, Progress& progress) {
   const BatchLayout& layout = collator.layout();
   progress.begin(title, static_cast<int64_t>(origins.size()));
   for (Player& player : players) {
     if (!player.model) continue;
-    player.forecast = {static_cast<int64_t>(origins.size()), layout.window.horizon, static_cast<int64_t>(layout.targets.size()), {},
-                       player.model->problem().wants(TUTTI_ANSWER_QUANTILES) ? static_cast<int64_t>(player.model->problem().quantiles.size()) : 0, {}};
+    player.forecast = {static_cast<int64_t>(origins.size()),
+                       layout.window.horizon,
+                       static_cast<int64_t>(layout.targets.size()),
+                       {},
+                       player.model->problem().wants(TUTTI_ANSWER_QUANTILES)
+                           ? static_cast<int64_t>(player.model->problem().quantiles.size())
+                           : 0,
+                       {}};
     player.forecast.point.reserve(static_cast<size_t>(player.forecast.size()));
     player.model->forget_shown();
   }

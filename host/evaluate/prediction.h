@@ -26,8 +26,8 @@ struct Player {
 };
 
 // Fills each player's forecast for all origins, in order. An error only where the batches can't be made, or on cancel.
-Result<void> predict_all(std::vector<Player>& players, Collator& collator, const std::vector<Origin>& origins, const std::string& title,
-                         Progress& progress);
+Result<void> predict_all(std::vector<Player>& players, Collator& collator, const std::vector<Origin>& origins,
+                         const std::string& title, Progress& progress);
 
 // Mean squared error of one model's point forecasts over all origins, in scaled units.
 Result<double> validation_loss(HostedModel& model, Collator& collator, const std::vector<Origin>& origins);

@@ -21,8 +21,9 @@ Error io_error(const std::string& what, const fs::path& path) {
 Result<void> check_identity(const fs::path& folder, const std::string& identity) {
   TUTTI_TRY(const std::string before, read_file(folder / kIdentityFile));
   if (before == identity) return {};
-  return bad_input(fmt::format("{} holds a run of another experiment or of other plugins; pass --overwrite to begin anew, or another --out",
-                               folder.string()));
+  return bad_input(
+      fmt::format("{} holds a run of another experiment or of other plugins; pass --overwrite to begin anew, or another --out",
+                  folder.string()));
 }
 
 }  // namespace
@@ -49,10 +50,10 @@ Result<RunFolder> RunFolder::begin(const fs::path& out, const std::string& ident
       return error ? Result<RunFolder>(failed(fmt::format("can't rename {}: {}", run.out_.string(), error.message()))) : run;
     }
   } else if (policy == IfExists::refuse) {
-    if (finished)
-      return bad_input(fmt::format("{} exists; pass --overwrite to replace it, or another --out", run.out_.string()));
+    if (finished) return bad_input(fmt::format("{} exists; pass --overwrite to replace it, or another --out", run.out_.string()));
     if (unfinished)
-      return bad_input(fmt::format("an unfinished run stands in {}; pass --resume to go on with it, or --overwrite to begin anew", run.path_.string()));
+      return bad_input(fmt::format("an unfinished run stands in {}; pass --resume to go on with it, or --overwrite to begin anew",
+                                   run.path_.string()));
   }
   fs::remove_all(run.path_, error);
   fs::create_directories(run.path_, error);
@@ -61,9 +62,7 @@ Result<RunFolder> RunFolder::begin(const fs::path& out, const std::string& ident
   return run;
 }
 
-fs::path RunFolder::checkpoint(int64_t fold, const std::string& member) const {
-  return checkpoint_path(path_, fold, member);
-}
+fs::path RunFolder::checkpoint(int64_t fold, const std::string& member) const { return checkpoint_path(path_, fold, member); }
 fs::path RunFolder::training_state(int64_t fold, const std::string& member) const {
   return path_ / "checkpoints" / fmt::format("fold-{}", fold + 1) / (file_name_for(member) + ".training.safetensors");
 }

@@ -26,7 +26,8 @@ Forecast in_units(const Experiment& experiment, const Fold& fold, Forecast forec
     forecast.point[i] = fold.scaler.invert(forecast.point[i], fold.layout.targets[i % fold.layout.targets.size()]);
   const size_t levels = static_cast<size_t>(std::max<int64_t>(forecast.levels, 1));
   for (size_t i = 0; i < forecast.quantiles.size(); ++i)
-    forecast.quantiles[i] = fold.scaler.invert(forecast.quantiles[i], fold.layout.targets[i / levels % fold.layout.targets.size()]);
+    forecast.quantiles[i] =
+        fold.scaler.invert(forecast.quantiles[i], fold.layout.targets[i / levels % fold.layout.targets.size()]);
   return forecast;
 }
 
@@ -56,10 +57,12 @@ std::map<std::string, double> values_of(const Metrics& metrics, const std::vecto
   return values;
 }
 
-Result<void> write_prediction(const RunFolder& folder, int64_t fold_index, const std::string& name, const Fold& fold, const Forecast& forecast) {
+Result<void> write_prediction(const RunFolder& folder, int64_t fold_index, const std::string& name, const Fold& fold,
+                              const Forecast& forecast) {
   const View<const int64_t, 1> origins(fold.test.data(), {static_cast<int64_t>(fold.test.size())});
   const View<const double, 3> point(forecast.point.data(), {forecast.windows, forecast.horizon, forecast.targets});
-  const View<const double, 4> quantiles(forecast.quantiles.data(), {forecast.windows, forecast.horizon, forecast.targets, forecast.levels});
+  const View<const double, 4> quantiles(forecast.quantiles.data(),
+                                        {forecast.windows, forecast.horizon, forecast.targets, forecast.levels});
   std::vector<TensorToWrite> tensors{{"origin", as_tensor(origins)}, {"point", as_tensor(point)}};
   if (forecast.levels > 0) tensors.push_back({"quantiles", as_tensor(quantiles)});
   return write_safetensors(folder.prediction(fold_index, name), tensors);
@@ -104,11 +107,13 @@ Scoreboard::Scoreboard(const Experiment& experiment, const Table& table, const R
 }
 
 Result<void> Scoreboard::add(const Fold& fold) {
-  const Truths truths{in_units(experiment_, fold, fold.test_truth), in_units(experiment_, fold, fold.valid_truth), mase_scales(experiment_, table_, fold)};
+  const Truths truths{in_units(experiment_, fold, fold.test_truth), in_units(experiment_, fold, fold.valid_truth),
+                      mase_scales(experiment_, table_, fold)};
   if (keep_) TUTTI_CHECK(write_truth(*keep_, fold.index, fold, truths.test));
   for (size_t k = 0; k < truths.mase_scales.size(); ++k)
     if (truths.mase_scales[k] == 0)
-      note(fmt::format("mase leaves out \"{}\" in fold {}: it never changes over the training rows", experiment_.targets[k], fold.index + 1));
+      note(fmt::format("mase leaves out \"{}\" in fold {}: it never changes over the training rows", experiment_.targets[k],
+                       fold.index + 1));
 
   Sample sample = sample_of(fold, truths.test);
   for (size_t m = 0; m < fold.members.size(); ++m) TUTTI_CHECK(add_member(scores_[m], fold, fold.members[m], truths, sample));
@@ -118,12 +123,14 @@ Result<void> Scoreboard::add(const Fold& fold) {
     TUTTI_CHECK(judge(score, fold, truths, fold.combinations[c].test, fold.combinations[c].valid, sample));
   }
   found_.samples.assign(1, std::move(sample));
-  found_.folds.push_back({describe(table_, fold.split.train, fold.train.size()), describe(table_, fold.split.valid, fold.valid.size()),
+  found_.folds.push_back({describe(table_, fold.split.train, fold.train.size()),
+                          describe(table_, fold.split.valid, fold.valid.size()),
                           describe(table_, fold.split.test, fold.test.size())});
   return {};
 }
 
-Result<void> Scoreboard::add_member(Score& score, const Fold& fold, const FoldMember& member, const Truths& truths, Sample& sample) {
+Result<void> Scoreboard::add_member(Score& score, const Fold& fold, const FoldMember& member, const Truths& truths,
+                                    Sample& sample) {
   const std::string& name = member.plan->name;
   score.entry.parameters = member.weight_count;
   score.entry.train_seconds += member.record.seconds;
@@ -131,7 +138,9 @@ Result<void> Scoreboard::add_member(Score& score, const Fold& fold, const FoldMe
   if (!member.record.train_loss.empty())
     found_.curves.push_back({name, fold.index, member.record.train_loss, member.record.valid_loss, member.record.best_epoch});
   if (!member.record.note.empty()) note(fmt::format("{}: {}", name, member.record.note));
-  if (member.test.crossings) note(fmt::format("{}: quantiles crossed in {} cells of fold {} and were sorted", name, member.test.crossings, fold.index + 1));
+  if (member.test.crossings)
+    note(
+        fmt::format("{}: quantiles crossed in {} cells of fold {} and were sorted", name, member.test.crossings, fold.index + 1));
   if (member.failure.empty()) return judge(score, fold, truths, member.test.forecast, member.valid.forecast, sample);
   const std::string failure = fmt::format("fold {}: {}", fold.index + 1, member.failure);
   if (score.entry.failure.empty()) score.entry.failure = failure;
@@ -139,7 +148,8 @@ Result<void> Scoreboard::add_member(Score& score, const Fold& fold, const FoldMe
   return {};
 }
 
-Result<void> Scoreboard::judge(Score& score, const Fold& fold, const Truths& truths, const Forecast& test, const Forecast& valid, Sample& sample) {
+Result<void> Scoreboard::judge(Score& score, const Fold& fold, const Truths& truths, const Forecast& test, const Forecast& valid,
+                               Sample& sample) {
   const Forecast forecast = in_units(experiment_, fold, test);
   Metrics on_test(truths.mase_scales), on_valid(truths.mase_scales);
   on_test.add(forecast, truths.test);
@@ -149,7 +159,8 @@ Result<void> Scoreboard::judge(Score& score, const Fold& fold, const Truths& tru
   score.valid ? score.valid->merge(on_valid) : void(score.valid = std::move(on_valid));
   const int64_t last = forecast.windows - 1;
   for (int64_t h = 0; h < forecast.horizon; ++h)
-    sample.forecast[score.entry.name].push_back(forecast.point[static_cast<size_t>((last * forecast.horizon + h) * forecast.targets)]);
+    sample.forecast[score.entry.name].push_back(
+        forecast.point[static_cast<size_t>((last * forecast.horizon + h) * forecast.targets)]);
   return keep_ ? write_prediction(*keep_, fold.index, score.entry.name, fold, forecast) : Result<void>();
 }
 
@@ -158,11 +169,13 @@ Sample Scoreboard::sample_of(const Fold& fold, const Truth& truth) const {
   Sample sample;
   const Origin origin = fold.test.back();
   const int64_t column = fold.layout.targets.front();
-  sample.title = fmt::format("{}, {} steps from {}", experiment_.targets.front(), experiment_.window.horizon,
-                             table_.has_time ? format_timestamp(table_.time[static_cast<size_t>(origin)]) : fmt::format("row {}", origin));
+  sample.title =
+      fmt::format("{}, {} steps from {}", experiment_.targets.front(), experiment_.window.horizon,
+                  table_.has_time ? format_timestamp(table_.time[static_cast<size_t>(origin)]) : fmt::format("row {}", origin));
   const int64_t shown = std::min(experiment_.window.lookback, std::max<int64_t>(4 * experiment_.window.horizon, 24));
   for (int64_t row = origin - shown + 1; row <= origin; ++row)
-    sample.past.push_back(experiment_.original_units ? table_.at(row, column) : fold.scaler.apply(table_.at(row, column), column));
+    sample.past.push_back(experiment_.original_units ? table_.at(row, column)
+                                                     : fold.scaler.apply(table_.at(row, column), column));
   for (int64_t h = 0; h < truth.horizon; ++h)
     sample.truth.push_back(truth.value[static_cast<size_t>(((truth.windows - 1) * truth.horizon + h) * truth.targets)]);
   return sample;

@@ -35,7 +35,8 @@ class Scoreboard {
   struct Truths;
 
   Result<void> add_member(Score& score, const Fold& fold, const FoldMember& member, const Truths& truths, Sample& sample);
-  Result<void> judge(Score& score, const Fold& fold, const Truths& truths, const Forecast& test, const Forecast& valid, Sample& sample);
+  Result<void> judge(Score& score, const Fold& fold, const Truths& truths, const Forecast& test, const Forecast& valid,
+                     Sample& sample);
   Sample sample_of(const Fold& fold, const Truth& truth) const;
   void note(const std::string& text);
 

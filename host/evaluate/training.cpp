@@ -146,7 +146,8 @@ class TrainingLoop {
     for (int64_t b = 0; b < batches_; ++b) {
       if (progress_.cancelled()) return Error{ErrorCode::cancelled, "stopped; go on with --resume"};
       const size_t first = static_cast<size_t>(b * task_.plan.batch);
-      const std::span<const Origin> part = std::span(order).subspan(first, std::min(order.size() - first, static_cast<size_t>(task_.plan.batch)));
+      const std::span<const Origin> part =
+          std::span(order).subspan(first, std::min(order.size() - first, static_cast<size_t>(task_.plan.batch)));
       TUTTI_TRY(const Batch batch, task_.collator->collate(part, Targets::with));
       TUTTI_TRY(const StepReport step, model_.train_step(batch.view));
       if (step.state == TUTTI_TRAIN_DIVERGED) return diverged(epoch);
@@ -200,7 +201,8 @@ class TrainingLoop {
     TUTTI_CHECK(model_.notify(TUTTI_EVENT_TRAIN_END, 0));
     memory_.finished = true;
     if (memory_.best.empty()) {
-      if (memory_.record.best_epoch + 1 < memory_.epochs_done) memory_.record.note = "shows no parameters, so its last epoch counts, not its best";
+      if (memory_.record.best_epoch + 1 < memory_.epochs_done)
+        memory_.record.note = "shows no parameters, so its last epoch counts, not its best";
       return {};
     }
     TUTTI_CHECK(write_safetensors(task_.checkpoint, prefixed("", memory_.best), metadata_of(memory_, model_)));

@@ -24,7 +24,8 @@ Result<void> check_header(const Elf64_Ehdr& header) {
   if (header.e_ident[EI_DATA] != ELFDATA2LSB) return bad_input("is for another byte order");
   if (kMachine != EM_NONE && header.e_machine != kMachine) return bad_input("is for another processor");
   if (header.e_type != ET_DYN) return bad_input("is not a shared library");
-  if (header.e_phentsize != sizeof(Elf64_Phdr) || header.e_phnum == 0) return bad_input("is not a shared library (no program headers)");
+  if (header.e_phentsize != sizeof(Elf64_Phdr) || header.e_phnum == 0)
+    return bad_input("is not a shared library (no program headers)");
   return {};
 }
 
@@ -44,7 +45,9 @@ Result<void> check_elf_library(const std::filesystem::path& path) {
 
   std::vector<Elf64_Phdr> segments(header.e_phnum);
   const uint64_t table_end = header.e_phoff + segments.size() * sizeof(Elf64_Phdr);
-  const auto cut_off = [&](uint64_t needed) { return bad_input(fmt::format("is cut off: {} of at least {} bytes", size, needed)); };
+  const auto cut_off = [&](uint64_t needed) {
+    return bad_input(fmt::format("is cut off: {} of at least {} bytes", size, needed));
+  };
   if (table_end < header.e_phoff || table_end > size) return cut_off(table_end);
   file.seekg(static_cast<std::streamoff>(header.e_phoff));
   file.read(reinterpret_cast<char*>(segments.data()), static_cast<std::streamsize>(segments.size() * sizeof(Elf64_Phdr)));

@@ -1,9 +1,9 @@
 #include "host/plugin/fault_report.h"
 
+#include <unistd.h>
 #include <csignal>
 #include <cstring>
 #include <mutex>
-#include <unistd.h>
 
 namespace tutti {
 namespace {

@@ -68,13 +68,13 @@ class HostedModel {
 };
 
 struct ModelRequest {
-  std::string name;          // the member's
-  std::string config_json;   // complete
+  std::string name;         // the member's
+  std::string config_json;  // complete
   Problem problem;
 };
 
 // Makes a model that runs in this process. executor, cancelled and catalogue outlive it.
-Result<std::unique_ptr<HostedModel>> make_in_process_model(const Catalogue::Model& model, const ModelRequest& request, Executor& executor,
-                                                           const std::atomic<bool>* cancelled, LogSink log);
+Result<std::unique_ptr<HostedModel>> make_in_process_model(const Catalogue::Model& model, const ModelRequest& request,
+                                                           Executor& executor, const std::atomic<bool>* cancelled, LogSink log);
 
 }  // namespace tutti

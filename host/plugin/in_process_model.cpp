@@ -43,7 +43,8 @@ Result<std::vector<double>> checked_copy(const Tensor& tensor, const char* name)
     copy[static_cast<size_t>(i)] = static_cast<double>(value);
   }
   if (unwritten) return failed(fmt::format("left {} of {} values of its {} unwritten", unwritten, tensor.size(), name));
-  if (infinite) return failed(fmt::format("answered {} of {} values of its {} that are not finite", infinite, tensor.size(), name));
+  if (infinite)
+    return failed(fmt::format("answered {} of {} values of its {} that are not finite", infinite, tensor.size(), name));
   return copy;
 }
 
@@ -61,13 +62,14 @@ int64_t sort_levels(std::vector<double>& quantiles, size_t levels) {
 
 Tensor copy_of(const tutti_tensor& source) {
   Tensor copy(source.dtype, std::vector<int64_t>(source.shape, source.shape + source.ndim));
-  if (copy.bytes()) std::memcpy(copy.data(), static_cast<const char*>(source.data) + source.byte_offset, static_cast<size_t>(copy.bytes()));
+  if (copy.bytes())
+    std::memcpy(copy.data(), static_cast<const char*>(source.data) + source.byte_offset, static_cast<size_t>(copy.bytes()));
   return copy;
 }
 
 bool same_shape(const tutti_tensor& tensor, const Tensor& other) {
-  return tensor.ndim == static_cast<int32_t>(other.shape().size()) && std::equal(other.shape().begin(), other.shape().end(), tensor.shape) &&
-         same_dtype(tensor.dtype, other.dtype());
+  return tensor.ndim == static_cast<int32_t>(other.shape().size()) &&
+         std::equal(other.shape().begin(), other.shape().end(), tensor.shape) && same_dtype(tensor.dtype, other.dtype());
 }
 
 // Order matters: the same batches in another order give another sum.
@@ -75,8 +77,12 @@ uint64_t chain(uint64_t sum, uint64_t next) { return (std::rotl(sum, 5) ^ next) 
 
 class InProcessModel final : public HostedModel {
  public:
-  InProcessModel(const tutti_model_type& type, const ModelRequest& request, Executor& executor, const std::atomic<bool>* cancelled, LogSink log)
-      : name_(request.name), type_(type), problem_(request.problem), services_(request.name, executor, cancelled, std::move(log)) {}
+  InProcessModel(const tutti_model_type& type, const ModelRequest& request, Executor& executor,
+                 const std::atomic<bool>* cancelled, LogSink log)
+      : name_(request.name),
+        type_(type),
+        problem_(request.problem),
+        services_(request.name, executor, cancelled, std::move(log)) {}
 
   ~InProcessModel() override {
     if (model_ && !library_dead_) type_.destroy(model_);
@@ -84,7 +90,8 @@ class InProcessModel final : public HostedModel {
 
   Result<void> create(const std::string& config_json) {
     const tutti_problem problem = problem_.borrow();
-    TUTTI_CHECK(call([&](tutti_error* error) { return type_.create(services_.table(), &problem, config_json.c_str(), &model_, error); }));
+    TUTTI_CHECK(
+        call([&](tutti_error* error) { return type_.create(services_.table(), &problem, config_json.c_str(), &model_, error); }));
     if (!model_) return failed(fmt::format("{}: create said OK but made no model", name_));
     train_ = static_cast<const tutti_train*>(type_.get_extension(TUTTI_TRAIN_ID));
     parameters_ = static_cast<const tutti_parameters*>(type_.get_extension(TUTTI_PARAMETERS_ID));
@@ -108,7 +115,8 @@ class InProcessModel final : public HostedModel {
       slot = tensor.borrow();
     };
     if (problem_.wants(TUTTI_ANSWER_POINT)) prepare(point, output.point, {batch.size, problem_.horizon, problem_.targets});
-    if (problem_.wants(TUTTI_ANSWER_QUANTILES)) prepare(quantiles, output.quantiles, {batch.size, problem_.horizon, problem_.targets, Q});
+    if (problem_.wants(TUTTI_ANSWER_QUANTILES))
+      prepare(quantiles, output.quantiles, {batch.size, problem_.horizon, problem_.targets, Q});
 
     shown_to_predict_ = chain(shown_to_predict_, hash_batch(batch));
     TUTTI_CHECK(call([&](tutti_error* error) { return type_.predict(model_, &batch, &output, error); }));
@@ -165,11 +173,12 @@ class InProcessModel final : public HostedModel {
   Result<void> restore(const std::vector<NamedTensor>& tensors, ParameterSet set) override {
     if (!parameters_) return {};
     TUTTI_CHECK(for_each_parameter(set, [&](const tutti_parameter& parameter) -> Result<void> {
-      const auto found = std::find_if(tensors.begin(), tensors.end(), [&](const NamedTensor& t) { return t.name == parameter.name; });
+      const auto found =
+          std::find_if(tensors.begin(), tensors.end(), [&](const NamedTensor& t) { return t.name == parameter.name; });
       if (found == tensors.end()) return bad_input(fmt::format("{}: the checkpoint lacks \"{}\"", name_, parameter.name));
       if (!same_shape(parameter.tensor, found->tensor))
-        return bad_input(fmt::format("{}: \"{}\" has the shape {} {} in the checkpoint; the model wants {} {}", name_, parameter.name,
-                                     name_of(found->tensor.dtype()),
+        return bad_input(fmt::format("{}: \"{}\" has the shape {} {} in the checkpoint; the model wants {} {}", name_,
+                                     parameter.name, name_of(found->tensor.dtype()),
                                      shape_text(found->tensor.shape().data(), static_cast<int>(found->tensor.shape().size())),
                                      name_of(parameter.tensor.dtype), shape_text(parameter.tensor.shape, parameter.tensor.ndim)));
       if (found->tensor.bytes())
@@ -193,7 +202,8 @@ class InProcessModel final : public HostedModel {
   }
 
   Result<std::vector<NamedTensor>> trace(const tutti_batch& batch) override {
-    if (!TUTTI_HAS(trace_, tutti_trace, run)) return unsupported(fmt::format("{} shows no intermediate values (tutti.trace/1)", name_));
+    if (!TUTTI_HAS(trace_, tutti_trace, run))
+      return unsupported(fmt::format("{} shows no intermediate values (tutti.trace/1)", name_));
     std::vector<NamedTensor> visited;
     const tutti_trace_fn visit = [](void* argument, const char* name, const tutti_tensor* tensor) {
       static_cast<std::vector<NamedTensor>*>(argument)->push_back({name, copy_of(*tensor)});
@@ -220,10 +230,14 @@ class InProcessModel final : public HostedModel {
     library_dead_ = status == TUTTI_LIBRARY_DEAD;
     const std::string sentence = fmt::format("{}: {}", name_, error.message[0] ? error.message : "failed without saying why");
     switch (status) {
-      case TUTTI_BAD_ARGUMENT: return bad_input(sentence);
-      case TUTTI_UNSUPPORTED: return unsupported(sentence);
-      case TUTTI_CANCELLED: return Error{ErrorCode::cancelled, sentence};
-      default: return failed(sentence);
+      case TUTTI_BAD_ARGUMENT:
+        return bad_input(sentence);
+      case TUTTI_UNSUPPORTED:
+        return unsupported(sentence);
+      case TUTTI_CANCELLED:
+        return Error{ErrorCode::cancelled, sentence};
+      default:
+        return failed(sentence);
     }
   }
 
@@ -266,8 +280,8 @@ Result<void> check_request(const tutti_model_type& type, const ModelRequest& req
 
 }  // namespace
 
-Result<std::unique_ptr<HostedModel>> make_in_process_model(const Catalogue::Model& model, const ModelRequest& request, Executor& executor,
-                                                           const std::atomic<bool>* cancelled, LogSink log) {
+Result<std::unique_ptr<HostedModel>> make_in_process_model(const Catalogue::Model& model, const ModelRequest& request,
+                                                           Executor& executor, const std::atomic<bool>* cancelled, LogSink log) {
   TUTTI_CHECK(check_request(*model.type, request));
   auto made = std::make_unique<InProcessModel>(*model.type, request, executor, cancelled, std::move(log));
   TUTTI_CHECK(made->create(request.config_json));

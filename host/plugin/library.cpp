@@ -42,7 +42,9 @@ Result<EntryPoint> resolve_entry(const PluginMetadata& metadata) {
 Result<void> check_origin(const PluginMetadata& metadata, EntryPoint entry) {
   Dl_info info{};
   std::error_code error;
-  if (dladdr(reinterpret_cast<const void*>(entry), &info) && info.dli_fname && fs::equivalent(info.dli_fname, metadata.path, error)) return {};
+  if (dladdr(reinterpret_cast<const void*>(entry), &info) && info.dli_fname &&
+      fs::equivalent(info.dli_fname, metadata.path, error))
+    return {};
   return bad_input(fmt::format("would run code from {} in its place", info.dli_fname ? info.dli_fname : "another file"));
 }
 
@@ -52,27 +54,32 @@ Result<void> check_table(const PluginMetadata& metadata, const tutti_plugin* tab
   if (table->abi_major != TUTTI_ABI_MAJOR) return bad_input("has a table of another version than its metadata");
   if (!table->id || !table->version || !table->get_model) return bad_input("has a table with empty places");
   if (!metadata.bare && (table->id != metadata.id || table->version != metadata.version))
-    return bad_input(fmt::format("says it is {} {} but its metadata says {} {}", table->id, table->version, metadata.id, metadata.version));
+    return bad_input(
+        fmt::format("says it is {} {} but its metadata says {} {}", table->id, table->version, metadata.id, metadata.version));
   if (table->model_count < 1) return bad_input("offers no models");
   return {};
 }
 
 bool is_model_id(const std::string& id) {
-  return !id.empty() && id.find('.') != std::string::npos &&
-         std::all_of(id.begin(), id.end(), [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '.' || c == '-' || c == '_'; });
+  return !id.empty() && id.find('.') != std::string::npos && std::all_of(id.begin(), id.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '.' || c == '-' || c == '_';
+  });
 }
 
 }  // namespace
 
 Result<void> check_model_type(const tutti_model_type* type) {
-  if (!type || type->struct_size < sizeof(tutti_model_type)) return bad_input("has a model type whose table is missing or too short");
+  if (!type || type->struct_size < sizeof(tutti_model_type))
+    return bad_input("has a model type whose table is missing or too short");
   if (!type->id || !is_model_id(type->id)) return bad_input("has a model type without an id like \"vendor.name\"");
   const auto wrong = [&](const char* what) { return bad_input(fmt::format("has the model \"{}\" {}", type->id, what)); };
   if (!type->name || !type->summary || !type->devices) return wrong("without name, summary or devices");
-  if (!type->create || !type->destroy || !type->predict || !type->reset || !type->get_extension) return wrong("without a function that is not optional");
+  if (!type->create || !type->destroy || !type->predict || !type->reset || !type->get_extension)
+    return wrong("without a function that is not optional");
   if (!type->config_schema || !nlohmann::json::parse(type->config_schema, nullptr, false).is_object())
     return wrong("whose configuration schema is not a JSON object");
-  if (type->answers == 0 || (type->dtypes & (TUTTI_DTYPE_F32 | TUTTI_DTYPE_F64)) == 0) return wrong("that names no answers or no dtypes");
+  if (type->answers == 0 || (type->dtypes & (TUTTI_DTYPE_F32 | TUTTI_DTYPE_F64)) == 0)
+    return wrong("that names no answers or no dtypes");
   const bool learns = type->training != TUTTI_TRAINING_NONE;
   const auto* train = static_cast<const tutti_train*>(type->get_extension(TUTTI_TRAIN_ID));
   if (learns && (!TUTTI_HAS(train, tutti_train, step) || !TUTTI_HAS(train, tutti_train, notify)))
@@ -107,7 +114,8 @@ Catalogue Catalogue::load(Scan scan) {
     std::string reason = library ? "" : library.error().message;
     if (library)
       for (const tutti_model_type* type : library->models)
-        if (!ids.insert(type->id).second) reason = fmt::format("offers the model \"{}\", which another library offers too", type->id);
+        if (!ids.insert(type->id).second)
+          reason = fmt::format("offers the model \"{}\", which another library offers too", type->id);
     if (reason.empty())
       catalogue.libraries_.push_back(*std::move(library));
     else
@@ -129,7 +137,8 @@ Result<Catalogue::Model> Catalogue::find(const std::string& id) const {
     if (id == model.type->id) return model;
     known.emplace_back(model.type->id);
   }
-  if (known.empty()) return bad_input(fmt::format("no plugin offers \"{}\": no plugins were found; name their folder with --plugins", id));
+  if (known.empty())
+    return bad_input(fmt::format("no plugin offers \"{}\": no plugins were found; name their folder with --plugins", id));
   const std::string near = did_you_mean(id, known);
   return bad_input(fmt::format("no plugin offers \"{}\"{}; there are {}", id, near, list_of(known)));
 }

@@ -17,7 +17,9 @@ namespace fs = std::filesystem;
 namespace {
 
 // Exactly this failure of Qt's means: a library, but not one that carries a note.
-bool has_no_note(const QPluginLoader& loader) { return loader.metaData().isEmpty() && loader.errorString().contains("metadata not found"); }
+bool has_no_note(const QPluginLoader& loader) {
+  return loader.metaData().isEmpty() && loader.errorString().contains("metadata not found");
+}
 
 Result<PluginMetadata> from_note(const fs::path& path, const QJsonObject& note) {
   const std::string iid = note.value("IID").toString().toStdString();
@@ -27,7 +29,8 @@ Result<PluginMetadata> from_note(const fs::path& path, const QJsonObject& note) 
                           own.value("abi_major").toInt(-1), own.value("abi_minor").toInt(-1)};
   if (metadata.id.empty() || metadata.abi_minor < 0) return bad_input("has metadata without id or ABI version");
   if (metadata.abi_major != TUTTI_ABI_MAJOR)
-    return bad_input(fmt::format("was built for version {} of the contract; this host speaks version {}", metadata.abi_major, TUTTI_ABI_MAJOR));
+    return bad_input(fmt::format("was built for version {} of the contract; this host speaks version {}", metadata.abi_major,
+                                 TUTTI_ABI_MAJOR));
   return metadata;
 }
 
@@ -63,11 +66,13 @@ Scan scan_plugins(const ScanOptions& options) {
         scan.refused.push_back({file, metadata.error().message});
         continue;
       }
-      const auto same = std::find_if(scan.found.begin(), scan.found.end(), [&](const auto& other) { return other.id == metadata->id; });
+      const auto same =
+          std::find_if(scan.found.begin(), scan.found.end(), [&](const auto& other) { return other.id == metadata->id; });
       if (same == scan.found.end()) {
         scan.found.push_back(*metadata);
       } else if (same->path != metadata->path) {
-        scan.refused.push_back({file, fmt::format("has the id \"{}\" of {}, which was found first", metadata->id, same->path.string())});
+        scan.refused.push_back(
+            {file, fmt::format("has the id \"{}\" of {}, which was found first", metadata->id, same->path.string())});
       }
     }
   }

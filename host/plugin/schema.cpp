@@ -58,7 +58,8 @@ Result<void> check_value(const std::string& key, const json& value, const json& 
   const std::string type = rule.value("type", "");
   if (!type.empty() && !has_type(value, type))
     return bad_input(fmt::format("config key \"{}\" is {}; it must be {}", key, value.dump(), words_for(type)));
-  if (!in_range(value, rule)) return bad_input(fmt::format("config key \"{}\" is {}; it must be {}", key, value.dump(), range_of(rule)));
+  if (!in_range(value, rule))
+    return bad_input(fmt::format("config key \"{}\" is {}; it must be {}", key, value.dump(), range_of(rule)));
   if (value.is_array() && rule.contains("items"))
     for (const json& item : value) TUTTI_CHECK(check_value(key, item, rule["items"]));
   return {};

@@ -31,8 +31,8 @@ nlohmann::json evaluate(const std::string& file, int horizon) {
   toml = replaced(toml, "../../../shared/data/ETTh1.csv", kData.string());
   toml = replaced(toml, "horizon = 96", "horizon = " + std::to_string(horizon));
   work.write("etth1.toml", toml);
-  const Outcome outcome =
-      tutti::testing::tutti("evaluate " + (work / "etth1.toml").string() + " --json --no-predictions --quiet --out " + (work / "run").string());
+  const Outcome outcome = tutti::testing::tutti("evaluate " + (work / "etth1.toml").string() +
+                                                " --json --no-predictions --quiet --out " + (work / "run").string());
   INFO(outcome.err);
   REQUIRE(outcome.exit_code == 0);
   return nlohmann::json::parse(outcome.out);

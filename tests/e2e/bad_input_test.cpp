@@ -18,7 +18,8 @@ void check_refused(const std::string& toml, const std::string& csv, const std::v
   const TempDir work;
   work.write("small.toml", toml);
   if (!csv.empty()) work.write("prices.csv", csv);
-  const Outcome outcome = tutti::testing::tutti("evaluate " + (work / "small.toml").string() + " --out " + (work / "run").string());
+  const Outcome outcome =
+      tutti::testing::tutti("evaluate " + (work / "small.toml").string() + " --out " + (work / "run").string());
   INFO(outcome.err);
   CHECK(outcome.exit_code == 2);
   CHECK(std::count(outcome.err.begin(), outcome.err.end(), '\n') == 1);
@@ -70,7 +71,8 @@ TEST_CASE("an unknown key is named with its line and the nearest right spelling"
 }
 
 TEST_CASE("an unknown plugin is named with its line and the nearest right spelling") {
-  check_refused(replaced(kToml, "tutti.ridge", "tutti.rigde"), kCsv, {"small.toml:", "tutti.rigde", "did you mean \"tutti.ridge\"?"});
+  check_refused(replaced(kToml, "tutti.ridge", "tutti.rigde"), kCsv,
+                {"small.toml:", "tutti.rigde", "did you mean \"tutti.ridge\"?"});
 }
 
 TEST_CASE("a wrong type in a plugin's configuration is named with what is wanted") {
@@ -79,11 +81,13 @@ TEST_CASE("a wrong type in a plugin's configuration is named with what is wanted
 }
 
 TEST_CASE("an unknown key in a plugin's configuration is named with the nearest right spelling") {
-  check_refused(experiment_toml("[[member]]\nplugin = \"tutti.ridge\"\nconfig = { lokback = 3 }\n"), kCsv, {"lokback", "did you mean \"lookback\"?"});
+  check_refused(experiment_toml("[[member]]\nplugin = \"tutti.ridge\"\nconfig = { lokback = 3 }\n"), kCsv,
+                {"lokback", "did you mean \"lookback\"?"});
 }
 
 TEST_CASE("a configuration that the plugin itself refuses is refused before work begins") {
-  check_refused(experiment_toml("[[member]]\nplugin = \"tutti.mamba2\"\nconfig = { d_model = 8, headdim = 7 }\n"), kCsv, {"headdim"});
+  check_refused(experiment_toml("[[member]]\nplugin = \"tutti.mamba2\"\nconfig = { d_model = 8, headdim = 7 }\n"), kCsv,
+                {"headdim"});
 }
 
 TEST_CASE("an unknown combination and an unknown metric are named") {
@@ -99,7 +103,8 @@ TEST_CASE("a broken experiment file is named with its line") { check_refused("na
 
 TEST_CASE("a member's name that can't be part of a file's name is refused") {
   for (const char* name : {"a/b", "truth", ""})
-    check_refused(experiment_toml("[[member]]\nplugin = \"tutti.ridge\"\nname = \"" + std::string(name) + "\"\n"), kCsv, {"small.toml:21", "name"});
+    check_refused(experiment_toml("[[member]]\nplugin = \"tutti.ridge\"\nname = \"" + std::string(name) + "\"\n"), kCsv,
+                  {"small.toml:21", "name"});
 }
 
 TEST_CASE("unknown commands and options are refused, and help is offered") {
@@ -116,8 +121,8 @@ TEST_CASE("numbers are read with a decimal point whatever the locale") {
   const TempDir work;
   work.write("small.toml", kToml);
   work.write("prices.csv", kCsv);
-  const Outcome outcome =
-      run("LC_ALL=de_DE.UTF-8 LANG=de_DE.UTF-8 '" TUTTI_BINARY_DIR "/bin/tutti' evaluate " + (work / "small.toml").string() + " --out " + (work / "run").string());
+  const Outcome outcome = run("LC_ALL=de_DE.UTF-8 LANG=de_DE.UTF-8 '" TUTTI_BINARY_DIR "/bin/tutti' evaluate " +
+                              (work / "small.toml").string() + " --out " + (work / "run").string());
   INFO(outcome.err);
   CHECK(outcome.exit_code == 0);
 }

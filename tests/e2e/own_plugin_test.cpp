@@ -13,7 +13,8 @@ const std::string kFixtures = TUTTI_BINARY_DIR "/tests/e2e/fixtures";
 Outcome evaluate(const TempDir& work, const std::string& members, const std::string& plugins) {
   work.write("prices.csv", prices_csv(200));
   work.write("small.toml", experiment_toml(members));
-  return tutti::testing::tutti("evaluate " + (work / "small.toml").string() + " --out " + (work / "run").string() + " --plugins " + plugins);
+  return tutti::testing::tutti("evaluate " + (work / "small.toml").string() + " --out " + (work / "run").string() +
+                               " --plugins " + plugins);
 }
 
 std::string member(const std::string& plugin) { return "[[member]]\nplugin = \"" + plugin + "\"\n"; }
@@ -23,7 +24,9 @@ std::string member(const std::string& plugin) { return "[[member]]\nplugin = \""
 TEST_CASE("a plugin of one C file, built with nothing but cc, is listed, inspected and evaluated beside the others") {
   const TempDir work;
   std::filesystem::create_directory(work / "mine");
-  const Outcome built = run("cd " TUTTI_SOURCE_DIR " && cc -shared -fPIC -I plugin_api/include plugin_api/example/last_value.c -o " + (work / "mine/last_value.so").string());
+  const Outcome built =
+      run("cd " TUTTI_SOURCE_DIR " && cc -shared -fPIC -I plugin_api/include plugin_api/example/last_value.c -o " +
+          (work / "mine/last_value.so").string());
   INFO(built.err);
   REQUIRE(built.exit_code == 0);
 
@@ -36,15 +39,20 @@ TEST_CASE("a plugin of one C file, built with nothing but cc, is listed, inspect
   CHECK(inspected.out.find("example.last-value") != std::string::npos);
   CHECK(tutti::testing::tutti("inspect " + (work / "mine/last_value.so").string()).exit_code == 0);
 
-  const Outcome outcome = evaluate(work, std::string(kSimpleMembers) + ("[[member]]\nplugin = \"example.last-value\"\nname = \"mine\"\n"), (work / "mine").string());
+  const Outcome outcome =
+      evaluate(work, std::string(kSimpleMembers) + ("[[member]]\nplugin = \"example.last-value\"\nname = \"mine\"\n"),
+               (work / "mine").string());
   INFO(outcome.err);
   REQUIRE(outcome.exit_code == 0);
   CHECK(outcome.out.find("mine") != std::string::npos);
 }
 
-TEST_CASE("a member that answers NaN, leaves its answer half written or fails is left out, with the reason, and the others go on") {
+TEST_CASE(
+    "a member that answers NaN, leaves its answer half written or fails is left out, with the reason, and the others go on") {
   const TempDir work;
-  const Outcome outcome = evaluate(work, std::string(kSimpleMembers) + member("fixture.nan") + member("fixture.unwritten") + member("fixture.error"), kFixtures);
+  const Outcome outcome =
+      evaluate(work, std::string(kSimpleMembers) + member("fixture.nan") + member("fixture.unwritten") + member("fixture.error"),
+               kFixtures);
   INFO(outcome.err);
   REQUIRE(outcome.exit_code == 0);
   const auto metrics = nlohmann::json::parse(text_of(work / "run/metrics.json"));
@@ -99,7 +107,8 @@ TEST_CASE("inspect shows what lies between a model's input and its answer") {
   const Outcome outcome = tutti::testing::tutti("inspect tutti.mamba2 --trace");
   INFO(outcome.err);
   CHECK(outcome.exit_code == 0);
-  for (const char* name : {"in_proj", "conv1d", "dt", "scan"}) CHECK(outcome.out.find(name, outcome.out.find("Intermediate values")) != std::string::npos);
+  for (const char* name : {"in_proj", "conv1d", "dt", "scan"})
+    CHECK(outcome.out.find(name, outcome.out.find("Intermediate values")) != std::string::npos);
   const Outcome without = tutti::testing::tutti("inspect tutti.ridge --trace");
   CHECK(without.exit_code == 2);
   CHECK(without.err.find("shows no intermediate values") != std::string::npos);
@@ -116,7 +125,8 @@ TEST_CASE("a plugin file cut off anywhere is refused and never crashes the host"
   const TempDir work;
   std::filesystem::create_directory(work / "cut");
   const std::string whole = text_of(kFixtures + "/fixture.so");
-  for (size_t size = 0; size < whole.size(); size += 1024) work.write("cut/at" + std::to_string(size) + ".so", whole.substr(0, size));
+  for (size_t size = 0; size < whole.size(); size += 1024)
+    work.write("cut/at" + std::to_string(size) + ".so", whole.substr(0, size));
   const Outcome outcome = tutti::testing::tutti("plugins --json --plugins " + (work / "cut").string());
   REQUIRE(outcome.exit_code == 0);
   const auto listed = nlohmann::json::parse(outcome.out);

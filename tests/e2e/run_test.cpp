@@ -38,10 +38,12 @@ TEST_CASE("a run leaves everything it promises and ends with a leaderboard and t
   const Outcome outcome = work.evaluate("run");
   INFO(outcome.err);
   REQUIRE(outcome.exit_code == 0);
-  for (const char* name : {"last-value", "ridge", "seasonal-naive", "mamba2", "mean", "median", "stack"}) CHECK(outcome.out.find(name) != std::string::npos);
+  for (const char* name : {"last-value", "ridge", "seasonal-naive", "mamba2", "mean", "median", "stack"})
+    CHECK(outcome.out.find(name) != std::string::npos);
   CHECK(outcome.out.find((work / "run/report.html").string()) != std::string::npos);
-  for (const char* file : {"manifest.json", "metrics.json", "leaderboard.txt", "report.html", "checkpoints/fold-1/mamba2.safetensors",
-                           "checkpoints/fold-2/ridge.safetensors", "predictions/fold-2/stack.safetensors", "predictions/fold-1/truth.safetensors"})
+  for (const char* file :
+       {"manifest.json", "metrics.json", "leaderboard.txt", "report.html", "checkpoints/fold-1/mamba2.safetensors",
+        "checkpoints/fold-2/ridge.safetensors", "predictions/fold-2/stack.safetensors", "predictions/fold-1/truth.safetensors"})
     CHECK(std::filesystem::exists(work.path() / "run" / file));
   CHECK_FALSE(std::filesystem::exists(work / "run.partial"));
 }
@@ -90,7 +92,8 @@ TEST_CASE("what happens later changes no earlier forecast") {
       const Tensor &origins = *before->find("origin"), &a = *before->find("point"), &b = *after->find("point");
       const int64_t cells = a.size() / origins.size();
       for (int64_t w = 0; w < origins.size(); ++w) {
-        const bool same = std::memcmp(a.data<double>() + w * cells, b.data<double>() + w * cells, static_cast<size_t>(cells) * 8) == 0;
+        const bool same =
+            std::memcmp(a.data<double>() + w * cells, b.data<double>() + w * cells, static_cast<size_t>(cells) * 8) == 0;
         if (origins.data<int64_t>()[w] >= changed) {
           differ += !same;
           continue;
@@ -142,7 +145,8 @@ TEST_CASE("a training that was interrupted and resumed ends like one that wasn't
   REQUIRE(work.evaluate("whole").exit_code == 0);
   const std::string state = (work / "cut.partial/checkpoints/fold-1/mamba2.training.safetensors").string();
   const Outcome cut = run("'" TUTTI_BINARY_DIR "/bin/tutti' evaluate " + work.experiment() + " --out " + (work / "cut").string() +
-                          " & child=$!; while kill -0 $child 2>/dev/null && ! [ -e " + state + " ]; do sleep 0.01; done; kill -INT $child; wait $child");
+                          " & child=$!; while kill -0 $child 2>/dev/null && ! [ -e " + state +
+                          " ]; do sleep 0.01; done; kill -INT $child; wait $child");
   CHECK(cut.exit_code == 1);
   CHECK(cut.err.find("--resume") != std::string::npos);
   REQUIRE(std::filesystem::exists(state));

@@ -18,7 +18,8 @@ inline std::string prices_csv(int rows, int changed = 1 << 30) {
   for (int t = 0; t < rows; ++t) {
     const Philox& source = t < changed ? noise : other;
     drift += 0.1 * source.normal(static_cast<uint64_t>(t));
-    const double alpha = 50 + drift + 3 * std::sin(t * 0.4), beta = 20 + 0.5 * drift + 2 * std::cos(t * 0.25) + 0.05 * source.normal(100000 + static_cast<uint64_t>(t));
+    const double alpha = 50 + drift + 3 * std::sin(t * 0.4),
+                 beta = 20 + 0.5 * drift + 2 * std::cos(t * 0.25) + 0.05 * source.normal(100000 + static_cast<uint64_t>(t));
     const int year = 2000 + t / 336, month = t / 28 % 12 + 1, day = t % 28 + 1;
     char line[96];
     std::snprintf(line, sizeof line, "%04d-%02d-%02d,%.6f,%.6f\n", year, month, day, alpha, beta);

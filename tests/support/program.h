@@ -18,7 +18,8 @@ struct Outcome {
 // command is for the shell; its words are quoted by whoever writes them.
 inline Outcome run(const std::string& command) {
   const TempDir folder;
-  const std::string whole = "{ " + command + "\n} >" + (folder / "out").string() + " 2>" + (folder / "err").string() + " </dev/null";
+  const std::string whole =
+      "{ " + command + "\n} >" + (folder / "out").string() + " 2>" + (folder / "err").string() + " </dev/null";
   const int status = std::system(whole.c_str());
   Outcome outcome;
   outcome.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);

@@ -37,7 +37,8 @@ TEST_CASE("only a run of the same experiment is gone on with") {
 TEST_CASE("a folder that is no run is never replaced") {
   const testing::TempDir work;
   std::filesystem::create_directory(work / "photos");
-  CHECK(RunFolder::begin(work / "photos", "one", IfExists::overwrite).error().message.find("is no run's folder") != std::string::npos);
+  CHECK(RunFolder::begin(work / "photos", "one", IfExists::overwrite).error().message.find("is no run's folder") !=
+        std::string::npos);
 }
 
 TEST_CASE("a file that can't be written leaves the old one and nothing beside it") {

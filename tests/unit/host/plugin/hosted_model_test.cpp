@@ -27,7 +27,8 @@ class Constant final : public Model, public Trainable, public Parameterised {
     made->levels_ = static_cast<int64_t>(problem.quantiles.size());
     made->weight_ = Tensor::of<double>({1});
     made->moment_ = Tensor::of<double>({1});
-    made->parameters_ = {{"weight", TUTTI_ROLE_WEIGHT, made->weight_.borrow()}, {"moment", TUTTI_ROLE_OPTIMIZER, made->moment_.borrow()}};
+    made->parameters_ = {{"weight", TUTTI_ROLE_WEIGHT, made->weight_.borrow()},
+                         {"moment", TUTTI_ROLE_OPTIMIZER, made->moment_.borrow()}};
     return made;
   }
   Result<void> predict(const tutti_batch& batch, const tutti_output& output) override {
@@ -37,7 +38,8 @@ class Constant final : public Model, public Trainable, public Parameterised {
     for (int64_t i = 0; i < cells - (fault_ == "unwritten" ? 1 : 0); ++i) point[i] = weight_.data<double>()[0];
     if (fault_ == "infinite") point[0] = std::numeric_limits<double>::infinity();
     double* quantiles = static_cast<double*>(output.quantiles.data);
-    for (int64_t i = 0; quantiles && i < cells * levels_; ++i) quantiles[i] = fault_ == "crossed" ? -static_cast<double>(i % levels_) : 1;
+    for (int64_t i = 0; quantiles && i < cells * levels_; ++i)
+      quantiles[i] = fault_ == "crossed" ? -static_cast<double>(i % levels_) : 1;
     return {};
   }
   Result<void> step(const tutti_train_in&, tutti_train_out& out) override {
@@ -68,7 +70,8 @@ struct Stage {
     problem.target_feature = {0};
     problem.quantiles = std::move(quantiles);
     if (!problem.quantiles.empty()) problem.answers |= TUTTI_ANSWER_QUANTILES;
-    return make_in_process_model({&library, library.models[0]}, {"me", "{\"fault\":\"" + fault + "\"}", problem}, executor, nullptr, {});
+    return make_in_process_model({&library, library.models[0]}, {"me", "{\"fault\":\"" + fault + "\"}", problem}, executor,
+                                 nullptr, {});
   }
   tutti_batch batch(bool with_target = false) const {
     tutti_batch batch{};
@@ -93,8 +96,10 @@ TEST_CASE("an answer comes back in f64 and whole") {
 
 TEST_CASE("an answer left unwritten, not finite or thrown is that member's error, by name") {
   Stage stage;
-  CHECK((*stage.make("unwritten"))->predict(stage.batch()).error().message == "me left 1 of 6 values of its point forecast unwritten");
-  CHECK((*stage.make("infinite"))->predict(stage.batch()).error().message == "me answered 1 of 6 values of its point forecast that are not finite");
+  CHECK((*stage.make("unwritten"))->predict(stage.batch()).error().message ==
+        "me left 1 of 6 values of its point forecast unwritten");
+  CHECK((*stage.make("infinite"))->predict(stage.batch()).error().message ==
+        "me answered 1 of 6 values of its point forecast that are not finite");
   CHECK((*stage.make("throw"))->predict(stage.batch()).error().message == "me: thrown by a fault");
   CHECK(stage.make("create").error().message == "me: fault is a fault");
 }

@@ -15,7 +15,9 @@ struct Nothing final : Model {
     d.id = "test.nothing", d.name = "nothing", d.summary = "Answers nothing.";
     return d;
   }
-  static Result<std::unique_ptr<Nothing>> create(const HostLink&, const Problem&, const Options&) { return std::make_unique<Nothing>(); }
+  static Result<std::unique_ptr<Nothing>> create(const HostLink&, const Problem&, const Options&) {
+    return std::make_unique<Nothing>();
+  }
   Result<void> predict(const tutti_batch&, const tutti_output&) override { return {}; }
 };
 
@@ -28,15 +30,20 @@ std::string fault(void (*damage)(tutti_model_type&)) {
 
 }  // namespace
 
-TEST_CASE("a model type with everything in place passes") { CHECK(fault([](tutti_model_type&) {}) == ""); }
+TEST_CASE("a model type with everything in place passes") {
+  CHECK(fault([](tutti_model_type&) {}) == "");
+}
 
 TEST_CASE("a model type with a hole is refused by what is missing") {
   CHECK(fault([](tutti_model_type& t) { t.struct_size = 8; }) == "has a model type whose table is missing or too short");
   CHECK(fault([](tutti_model_type& t) { t.id = "Nothing"; }) == "has a model type without an id like \"vendor.name\"");
   CHECK(fault([](tutti_model_type& t) { t.id = nullptr; }) == "has a model type without an id like \"vendor.name\"");
-  CHECK(fault([](tutti_model_type& t) { t.summary = nullptr; }) == "has the model \"test.nothing\" without name, summary or devices");
-  CHECK(fault([](tutti_model_type& t) { t.predict = nullptr; }) == "has the model \"test.nothing\" without a function that is not optional");
-  CHECK(fault([](tutti_model_type& t) { t.config_schema = "{"; }) == "has the model \"test.nothing\" whose configuration schema is not a JSON object");
+  CHECK(fault([](tutti_model_type& t) { t.summary = nullptr; }) ==
+        "has the model \"test.nothing\" without name, summary or devices");
+  CHECK(fault([](tutti_model_type& t) { t.predict = nullptr; }) ==
+        "has the model \"test.nothing\" without a function that is not optional");
+  CHECK(fault([](tutti_model_type& t) { t.config_schema = "{"; }) ==
+        "has the model \"test.nothing\" whose configuration schema is not a JSON object");
   CHECK(fault([](tutti_model_type& t) { t.answers = 0; }) == "has the model \"test.nothing\" that names no answers or no dtypes");
   CHECK(fault([](tutti_model_type& t) { t.training = TUTTI_TRAINING_SUPERVISED; }) ==
         "has the model \"test.nothing\" that is to be trained but lacks tutti.train/1");
@@ -66,7 +73,8 @@ TEST_CASE("a file is told apart from a whole library of this machine") {
 TEST_CASE("a library cut off anywhere is never taken for whole") {
   const testing::TempDir folder;
   const std::string library = testing::text_of(TUTTI_BINARY_DIR "/plugins/baselines.so");
-  for (size_t size = 0; size < library.size(); size += 4099) CHECK_FALSE(check_elf_library(folder.write("cut.so", library.substr(0, size))));
+  for (size_t size = 0; size < library.size(); size += 4099)
+    CHECK_FALSE(check_elf_library(folder.write("cut.so", library.substr(0, size))));
 }
 
 }  // namespace tutti

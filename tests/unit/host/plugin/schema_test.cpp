@@ -21,7 +21,8 @@ std::string refusal(const std::string& config, const std::string& schema = kSche
 
 TEST_CASE("defaults are filled in, and what is given stays") {
   CHECK(*complete_config(kSchema, "{}") == R"({"form":"linear","on":false,"rate":0.5,"sizes":[1,2],"width":32})");
-  CHECK(*complete_config(kSchema, R"({"width":8,"on":true})") == R"({"form":"linear","on":true,"rate":0.5,"sizes":[1,2],"width":8})");
+  CHECK(*complete_config(kSchema, R"({"width":8,"on":true})") ==
+        R"({"form":"linear","on":true,"rate":0.5,"sizes":[1,2],"width":8})");
 }
 
 TEST_CASE("a whole number where a number is wanted becomes one") {
