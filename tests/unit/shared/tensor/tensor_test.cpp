@@ -53,7 +53,8 @@ TEST_CASE("a tensor moves without its elements moving") {
 TEST_CASE("a moved-from tensor is empty") {
   Tensor tensor = Tensor::of<float>({2, 3});
   Tensor moved = std::move(tensor);
-  moved = std::move(moved);
+  Tensor& same = moved;
+  moved = std::move(same);
   CHECK(moved.size() == 6);
   CHECK(tensor.size() == 0);
   CHECK(tensor.bytes() == 0);
