@@ -28,6 +28,13 @@ std::string bar(double share, int width) {
   return std::string(static_cast<size_t>(full), '#') + std::string(static_cast<size_t>(width - full), '.');
 }
 
+// A terminal or log that takes no more text must not end the work.
+template <class... Values>
+void say(fmt::format_string<Values...> text, Values&&... values) {
+  const std::string line = fmt::format(text, std::forward<Values>(values)...);
+  std::fwrite(line.data(), 1, line.size(), stderr);
+}
+
 int columns_of(int file) {
   winsize size{};
   return ::isatty(file) && ::ioctl(file, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 110;
@@ -61,23 +68,23 @@ void ConsoleProgress::update(int64_t done, const std::string& figures) {
 
 void ConsoleProgress::end(const std::string& summary) {
   wipe();
-  if (!quiet_) fmt::print(stderr, "{}\n", summary);
+  if (!quiet_) say("{}\n", summary);
 }
 
 void ConsoleProgress::note(const std::string& text) {
   wipe();
-  fmt::print(stderr, "note: {}\n", text);
+  say("note: {}\n", text);
 }
 
 void ConsoleProgress::draw(const std::string& line) {
   const size_t width = static_cast<size_t>(std::max(columns_of(STDERR_FILENO) - 1, 20));
-  fmt::print(stderr, "\r\033[K{}", line.substr(0, width));
+  say("\r\033[K{}", line.substr(0, width));
   std::fflush(stderr);
   drawn_ = true;
 }
 
 void ConsoleProgress::wipe() {
-  if (drawn_) fmt::print(stderr, "\r\033[K");
+  if (drawn_) say("\r\033[K");
   drawn_ = false;
 }
 
@@ -86,7 +93,9 @@ void print(const std::string& text) {
   std::fflush(stdout);
 }
 
-void print_error(const Error& error) { fmt::print(stderr, "tutti: {}\n", error.message); }
+bool output_was_lost() { return std::fflush(stdout) != 0 || std::ferror(stdout) != 0; }
+
+void print_error(const Error& error) { say("tutti: {}\n", error.message); }
 
 int exit_code(const Error& error) { return error.code == ErrorCode::bad_input || error.code == ErrorCode::unsupported ? 2 : 1; }
 

@@ -37,6 +37,7 @@ class ConsoleProgress final : public Progress {
 };
 
 void print(const std::string& text);   // to standard output
+bool output_was_lost();                // true where some of it could not be written
 void print_error(const Error& error);  // "tutti: sentence" to standard error
 int exit_code(const Error& error);     // 2 for bad input, 1 else
 int terminal_width();                  // columns; 110 where there is no terminal

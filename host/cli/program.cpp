@@ -9,7 +9,10 @@ namespace tutti {
 namespace {
 
 void add_common_options(CLI::App& app, CommonOptions& common) {
-  app.add_option("--plugins", common.plugin_folders, "Folders to look for plugins in, before the usual ones")->type_name("DIR");
+  app.add_option("--plugins", common.plugin_folders, "A folder to look for plugins in, before the usual ones; may be given again")
+      ->type_name("DIR")
+      ->allow_extra_args(false)
+      ->check(CLI::ExistingDirectory);
   app.add_flag("--allow-bare", common.allow_bare, "Take libraries without a plugin note too");
   app.add_flag("--quiet", common.quiet, "No progress, only results and notes");
   app.add_flag("--json", common.json, "Results as JSON, for machines");
@@ -50,7 +53,8 @@ int run_program(int argc, char** argv) {
   }
   try {
     const Result<void> result = chosen();
-    if (result) return 0;
+    if (result && !output_was_lost()) return 0;
+    if (result) return print_error(failed("standard output takes no more text; what was to be printed is lost")), 1;
     print_error(result.error());
     return exit_code(result.error());
   } catch (const std::exception& error) {

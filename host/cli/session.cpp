@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "host/text/plain.h"
+
 namespace tutti {
 
 Scan scan_for(const CommonOptions& common) {
@@ -20,7 +22,7 @@ Session::Session(const CommonOptions& common)
 Workbench Session::bench() {
   return {catalogue_, pool_, progress_, &stop_requested(),
           [this](int32_t level, const std::string& member, const std::string& text) {
-            if (level >= TUTTI_LOG_WARNING) progress_.note(fmt::format("{}: {}", member, text));
+            if (level >= TUTTI_LOG_WARNING) progress_.note(fmt::format("{}: {}", member, plain_text(text)));
           }};
 }
 

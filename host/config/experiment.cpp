@@ -45,6 +45,12 @@ void check_columns(Section& section, const char* key, const std::vector<std::str
   if (time && std::count(names.begin(), names.end(), *time)) wrong(fmt::format("\"{}\", which is the time column", *time));
 }
 
+// Names of experiments and members name folders and files of a run, where "truth" is taken.
+bool is_file_name(const std::string& name) {
+  const auto plain = [](unsigned char c) { return std::isalnum(c) || (c && std::strchr("._+-#", c)); };
+  return !name.empty() && name.size() <= 100 && name[0] != '.' && name != "truth" && std::all_of(name.begin(), name.end(), plain);
+}
+
 void read_data(Section& section, const fs::path& file, Experiment& e) {
   const std::string path = section.text("path");
   if (path.empty() && section.has("path")) section.mistake(section.place("path"), "\"path\" in [data] is empty");
@@ -124,11 +130,6 @@ void read_training(Section& section, TrainingPlan& plan) {
 
 std::string last_part(const std::string& id) { return id.substr(id.rfind('.') + 1); }
 
-// Member names name files of a run, where "truth" is taken.
-bool is_file_name(const std::string& name) {
-  return name != "truth" && std::all_of(name.begin(), name.end(), [](unsigned char c) { return std::isalnum(c) || (c && std::strchr("._+-#", c)); });
-}
-
 void read_member(Section& section, Experiment& e) {
   MemberPlan member;
   member.plugin = section.text("plugin");
@@ -139,9 +140,12 @@ void read_member(Section& section, Experiment& e) {
   read_training(section, member.training);
   const std::vector<int64_t> seeds = section.integers("seeds", std::vector<int64_t>{static_cast<int64_t>(e.seed)});
   section.refuse_the_rest();
+  if (member.plugin.empty()) section.mistake(section.place("plugin"), "\"plugin\" in [[member]] is empty");
   if (member.name.empty()) section.mistake(section.place("name"), "\"name\" in [[member]] is empty");
   if (!is_file_name(member.name))
-    section.mistake(section.place("name"), fmt::format("the name \"{}\" is to be part of file names; use letters, digits and . _ + - #", member.name));
+    section.mistake(
+        section.place("name"),
+        fmt::format("the name \"{}\" is to be part of file names; use letters, digits and . _ + - #, at most 100", member.name));
   if (seeds.empty()) section.mistake(section.place("seeds"), "\"seeds\" in [[member]] is empty");
   const std::string base = member.name;
   for (const int64_t seed : seeds) {
@@ -170,6 +174,9 @@ Experiment read_all(Section& top, const fs::path& path, std::optional<Error>& mi
   e.file = path;
   e.name = top.text("name", path.stem().string());
   if (e.name.empty()) top.mistake(top.place("name"), "\"name\" is empty");
+  if (!is_file_name(e.name))
+    top.mistake(top.place("name"),
+                fmt::format("the name \"{}\" is to name a folder; use letters, digits and . _ + - #, at most 100", e.name));
   e.seed = static_cast<uint64_t>(top.integer("seed", 0, 0));
   const toml::table empty;
   const auto section = [&](const char* key, bool needed) {

@@ -342,9 +342,16 @@ Result<Table> read_csv(const std::filesystem::path& path, const TableSchema& sch
 
   std::ifstream file(path, std::ios::binary);
   if (!file) return bad_input(source + ": can't be read (" + std::strerror(errno) + ")");
-  std::string text(static_cast<size_t>(std::filesystem::file_size(path, ignored)), '\0');
-  file.read(text.data(), static_cast<std::streamsize>(text.size()));
-  if (!file) return failed(source + ": can't be read to its end");
+  std::string text;
+  if (std::filesystem::is_regular_file(path, ignored)) {
+    text.resize(static_cast<size_t>(std::filesystem::file_size(path, ignored)));
+    file.read(text.data(), static_cast<std::streamsize>(text.size()));
+    if (!file) return failed(source + ": can't be read to its end");
+  } else if (std::filesystem::is_fifo(path, ignored)) {
+    text.assign(std::istreambuf_iterator<char>(file), {});
+  } else {
+    return bad_input(source + ": is no file; a CSV file is needed");
+  }
   return parse_csv(text, source, schema);
 }
 

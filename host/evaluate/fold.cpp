@@ -20,8 +20,8 @@ void put_out(FoldMember& member, const Error& error) {
 
 Result<std::unique_ptr<HostedModel>> make_model(const Experiment& experiment, const MemberPlan& member, const Workbench& bench) {
   TUTTI_TRY(const Catalogue::Model model, bench.catalogue.find(member.plugin));
-  return make_in_process_model(model, {member.name, member.config_json, problem_of(experiment, member)}, bench.executor,
-                               bench.cancelled, bench.log);
+  return make_in_process_model(model, {member.name, member.config_json, problem_of(experiment, member, *model.type)},
+                               bench.executor, bench.cancelled, bench.log);
 }
 
 Result<void> need_windows(const std::vector<Origin>& windows, const RowSpan& rows, const WindowShape& shape, const char* what) {
@@ -52,7 +52,7 @@ Result<void> try_members(const Experiment& experiment, const Workbench& bench) {
   return {};
 }
 
-Problem problem_of(const Experiment& experiment, const MemberPlan& member) {
+Problem problem_of(const Experiment& experiment, const MemberPlan& member, const tutti_model_type& type) {
   Problem problem;
   problem.features = static_cast<int64_t>(experiment.features.size());
   problem.lookback = experiment.window.lookback;
@@ -63,6 +63,7 @@ Problem problem_of(const Experiment& experiment, const MemberPlan& member) {
   problem.dtype = experiment.f64 ? dtype_of<double>() : dtype_of<float>();
   problem.quantiles = experiment.quantiles;
   problem.answers = TUTTI_ANSWER_POINT;
+  if (!experiment.quantiles.empty()) problem.answers |= type.answers & TUTTI_ANSWER_QUANTILES;
   for (const std::string& target : experiment.targets) {
     const auto found = std::find(experiment.features.begin(), experiment.features.end(), target);
     problem.target_feature.push_back(found == experiment.features.end() ? -1 : found - experiment.features.begin());
@@ -122,9 +123,9 @@ Result<void> train_fold(Fold& fold, const Experiment& experiment, const RunFolde
                             folder.training_state(fold.index, name),
                             title_of(fold, name)};
     Result<TrainingRecord> record = train_member(task, bench.progress);
-    if (!record && record.error().code == ErrorCode::cancelled) return record.error();
-    if (!record) {
-      put_out(member, record.error());
+    if (!record) return record.error();
+    if (!record->failure.empty()) {
+      put_out(member, failed(record->failure));
       continue;
     }
     member.record = *std::move(record);

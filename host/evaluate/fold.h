@@ -52,8 +52,8 @@ Result<void> check_windows(const Experiment& experiment, const Table& table, con
 // Makes and drops each member's model: a configuration that its plugin refuses is found before any work begins.
 Result<void> try_members(const Experiment& experiment, const Workbench& bench);
 
-// What a member is to solve.
-Problem problem_of(const Experiment& experiment, const MemberPlan& member);
+// What a member of a type is to solve; quantiles are wanted of those who answer them.
+Problem problem_of(const Experiment& experiment, const MemberPlan& member, const tutti_model_type& type);
 
 // The layout of the experiment's batches on a table.
 BatchLayout layout_of(const Experiment& experiment, const Table& table);

@@ -21,8 +21,8 @@ Result<std::vector<std::unique_ptr<HostedModel>>> revive(const std::filesystem::
     if (plan == experiment.members.end())
       return bad_input(fmt::format("{}: the manifest names a member \"{}\" that its experiment lacks", run.string(), name));
     TUTTI_TRY(const Catalogue::Model found, bench.catalogue.find(plan->plugin));
-    TUTTI_TRY(auto model, make_in_process_model(found, {name, plan->config_json, problem_of(experiment, *plan)}, bench.executor,
-                                                bench.cancelled, bench.log));
+    TUTTI_TRY(auto model, make_in_process_model(found, {name, plan->config_json, problem_of(experiment, *plan, *found.type)},
+                                                bench.executor, bench.cancelled, bench.log));
     if (model->type().training != TUTTI_TRAINING_NONE) TUTTI_CHECK(load_checkpoint(*model, checkpoint_path(run, index, name)));
     models.push_back(std::move(model));
   }
@@ -55,6 +55,9 @@ Result<NewForecast> forecast_new(const std::filesystem::path& run, const std::fi
 
   const int64_t index = static_cast<int64_t>(manifest.folds.size()) - 1;
   const FoldRecord& fold = manifest.folds.back();
+  if (static_cast<int64_t>(fold.scaler.scale.size()) != table.width())
+    return bad_input(fmt::format("{}: its scaler is for {} columns, not {}", (run / "manifest.json").string(),
+                                 fold.scaler.scale.size(), table.width()));
   TUTTI_TRY(const auto models, revive(run, experiment, fold, index, bench));
   const BatchLayout layout = layout_of(experiment, table);
   TUTTI_TRY(Collator collator, Collator::create(table, fold.scaler, layout, kPredictionBatch));

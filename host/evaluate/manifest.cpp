@@ -4,6 +4,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -73,7 +74,7 @@ std::string to_json(const Manifest& manifest) {
                {"plugins", plugins},
                {"experiment", json::parse(manifest.experiment_json)},
                {"folds", folds}};
-  return j.dump(2) + "\n";
+  return j.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
 }
 
 Result<Manifest> read_manifest(const std::filesystem::path& run) {
@@ -93,6 +94,13 @@ Result<Manifest> read_manifest(const std::filesystem::path& run) {
     for (const json& plugin : j.at("plugins"))
       manifest.plugins.push_back({plugin.at("id"), plugin.at("version"), plugin.at("file_xxh3")});
     for (const json& fold : j.at("folds")) manifest.folds.push_back(fold_from(fold));
+    for (const FoldRecord& fold : manifest.folds) {
+      const std::vector<double>&centre = fold.scaler.centre, &scale = fold.scaler.scale;
+      const bool positive = std::all_of(scale.begin(), scale.end(), [](double s) { return s > 0 && std::isfinite(s); });
+      if (centre.empty() || centre.size() != scale.size() || !positive || fold.members.empty())
+        return bad_input(fmt::format("{}: is damaged: a fold has no members or no scaler", path.string()));
+    }
+    if (manifest.folds.empty()) return bad_input(fmt::format("{}: is damaged: it has no folds", path.string()));
     return manifest;
   } catch (const json::exception& damage) {
     return bad_input(fmt::format("{}: is damaged: {}", path.string(), damage.what()));

@@ -86,10 +86,15 @@ Truth truth_of(const Table& table, const Scaler& scaler, const BatchLayout& layo
   Truth truth{static_cast<int64_t>(origins.size()), layout.window.horizon, static_cast<int64_t>(layout.targets.size()), {}, {}};
   truth.value.reserve(static_cast<size_t>(truth.windows * truth.horizon * truth.targets));
   truth.last.reserve(static_cast<size_t>(truth.windows * truth.targets));
+  // Rounded as the batch was, so that a model that repeats the last value repeats it exactly.
+  const auto value = [&](int64_t row, int64_t column) {
+    const double scaled = scaler.apply(table.at(row, column), column);
+    return layout.dtype.bits == 32 ? static_cast<double>(static_cast<float>(scaled)) : scaled;
+  };
   for (const Origin origin : origins) {
     for (int64_t h = 1; h <= truth.horizon; ++h)
-      for (const int64_t column : layout.targets) truth.value.push_back(scaler.apply(table.at(origin + h, column), column));
-    for (const int64_t column : layout.targets) truth.last.push_back(scaler.apply(table.at(origin, column), column));
+      for (const int64_t column : layout.targets) truth.value.push_back(value(origin + h, column));
+    for (const int64_t column : layout.targets) truth.last.push_back(value(origin, column));
   }
   return truth;
 }

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include <cstring>
@@ -16,6 +17,18 @@ constexpr const char* kIdentityFile = "identity.json";
 
 Error io_error(const std::string& what, const fs::path& path) {
   return failed(fmt::format("{} {}: {}", what, path.string(), std::strerror(errno)));
+}
+
+// An exclusive lock on a folder, given back when the last copy goes.
+Result<std::shared_ptr<const int>> lock_folder(const fs::path& folder) {
+  const int file = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (file < 0) return io_error("can't open", folder);
+  std::shared_ptr<const int> lock(new int(file), [](const int* held) {
+    ::close(*held);
+    delete held;
+  });
+  if (::flock(file, LOCK_EX | LOCK_NB) == 0) return lock;
+  return bad_input(fmt::format("another tutti is at work in {}; wait for it, or choose another --out", folder.string()));
 }
 
 Result<void> check_identity(const fs::path& folder, const std::string& identity) {
@@ -39,25 +52,28 @@ Result<RunFolder> RunFolder::begin(const fs::path& out, const std::string& ident
   const bool finished = fs::exists(run.out_, error), unfinished = fs::exists(run.path_, error);
   if (finished && !fs::exists(run.out_ / "manifest.json", error))
     return bad_input(fmt::format("{} exists and is no run's folder; choose another --out", run.out_.string()));
-  if (policy == IfExists::resume) {
-    if (unfinished) {
-      TUTTI_CHECK(check_identity(run.path_, identity));
-      return run;
-    }
-    if (finished) {
-      TUTTI_CHECK(check_identity(run.out_, identity));
-      fs::rename(run.out_, run.path_, error);
-      return error ? Result<RunFolder>(failed(fmt::format("can't rename {}: {}", run.out_.string(), error.message()))) : run;
-    }
-  } else if (policy == IfExists::refuse) {
-    if (finished) return bad_input(fmt::format("{} exists; pass --overwrite to replace it, or another --out", run.out_.string()));
-    if (unfinished)
-      return bad_input(fmt::format("an unfinished run stands in {}; pass --resume to go on with it, or --overwrite to begin anew",
-                                   run.path_.string()));
+  if (unfinished && !fs::exists(run.path_ / kIdentityFile, error))
+    return bad_input(fmt::format("{} exists and is no unfinished run; choose another --out", run.path_.string()));
+  if (policy == IfExists::resume && !unfinished && finished) {
+    TUTTI_CHECK(check_identity(run.out_, identity));
+    fs::rename(run.out_, run.path_, error);
+    if (error) return failed(fmt::format("can't rename {}: {}", run.out_.string(), error.message()));
+    TUTTI_TRY(run.lock_, lock_folder(run.path_));
+    return run;
   }
-  fs::remove_all(run.path_, error);
+  if (policy == IfExists::refuse && finished)
+    return bad_input(fmt::format("{} exists; pass --overwrite to replace it, or another --out", run.out_.string()));
   fs::create_directories(run.path_, error);
   if (error) return bad_input(fmt::format("can't make the run's folder {}: {}", run.path_.string(), error.message()));
+  TUTTI_TRY(run.lock_, lock_folder(run.path_));
+  if (policy == IfExists::resume && unfinished) {
+    TUTTI_CHECK(check_identity(run.path_, identity));
+    return run;
+  }
+  if (policy == IfExists::refuse && unfinished)
+    return bad_input(fmt::format("an unfinished run stands in {}; pass --resume to go on with it, or --overwrite to begin anew",
+                                 run.path_.string()));
+  for (const fs::directory_entry& old : fs::directory_iterator(run.path_, error)) fs::remove_all(old.path(), error);
   TUTTI_CHECK(write_file(run.path_ / kIdentityFile, identity));
   return run;
 }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <filesystem>
+#include <memory>
 #include <string>
 
 #include "shared/result.h"
@@ -35,6 +36,7 @@ class RunFolder {
 
  private:
   std::filesystem::path out_, path_;
+  std::shared_ptr<const int> lock_;  // held while this lives: one program at a time works in a folder
 };
 
 // Where a run keeps a member's checkpoint.

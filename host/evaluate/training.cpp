@@ -1,6 +1,8 @@
 #include "host/evaluate/training.h"
 
 #include <fmt/format.h>
+#define XXH_INLINE_ALL
+#include <xxhash.h>
 
 #include <chrono>
 #include <cmath>
@@ -28,6 +30,37 @@ struct Memory {
   bool finished = false;
   std::vector<NamedTensor> best;  // learned parameters of the best epoch
 };
+
+constexpr const char* kHashKey = "tutti.xxh3";
+
+std::string hash_of(const std::vector<TensorToWrite>& tensors) {
+  uint64_t sum = 0;
+  for (const TensorToWrite& tensor : tensors) {
+    int64_t size = size_in_bytes(tensor.tensor.dtype);
+    for (int axis = 0; axis < tensor.tensor.ndim; ++axis) size *= tensor.tensor.shape[axis];
+    sum = XXH3_64bits_withSeed(tensor.name.data(), tensor.name.size(), sum);
+    sum = XXH3_64bits_withSeed(static_cast<const char*>(tensor.tensor.data) + tensor.tensor.byte_offset,
+                               static_cast<size_t>(size), sum);
+  }
+  return fmt::format("{:016x}", sum);
+}
+
+// With a hash over all tensors, so that a flipped bit is found when the file is read.
+Result<void> write_checkpoint(const fs::path& path, const std::vector<TensorToWrite>& tensors,
+                              std::map<std::string, std::string> metadata) {
+  metadata[kHashKey] = hash_of(tensors);
+  return write_safetensors(path, tensors, metadata);
+}
+
+Result<Checkpoint> read_checkpoint(const fs::path& path) {
+  TUTTI_TRY(Checkpoint checkpoint, read_safetensors(path));
+  std::vector<TensorToWrite> tensors;
+  for (const NamedTensor& tensor : checkpoint.tensors) tensors.push_back({tensor.name, tensor.tensor.borrow()});
+  const auto hash = checkpoint.metadata.find(kHashKey);
+  if (hash == checkpoint.metadata.end() || hash->second != hash_of(tensors))
+    return bad_input(fmt::format("{}: is damaged: its content is not what was written; delete it to train anew", path.string()));
+  return checkpoint;
+}
 
 json to_json(const std::vector<double>& values) {
   json list = json::array();
@@ -97,9 +130,17 @@ class TrainingLoop {
   }
 
   Result<TrainingRecord> run() {
+    Result<TrainingRecord> record = train();
+    if (record || !models_fault_) return record;
+    memory_.record.failure = record.error().message;
+    return memory_.record;
+  }
+
+ private:
+  Result<TrainingRecord> train() {
     TUTTI_TRY(const bool finished, take_finished());
     if (finished) return memory_.record;
-    TUTTI_CHECK(model_.notify(TUTTI_EVENT_TRAIN_BEGIN, static_cast<double>(epochs_ * batches_)));
+    TUTTI_CHECK(by_model(model_.notify(TUTTI_EVENT_TRAIN_BEGIN, static_cast<double>(epochs_ * batches_))));
     TUTTI_CHECK(take_state());
     progress_.begin(task_.title, epochs_ * batches_);
     while (memory_.epochs_done < epochs_ && !out_of_patience()) {
@@ -114,22 +155,28 @@ class TrainingLoop {
     return memory_.record;
   }
 
- private:
+  // A call of the model: an error in it is the model's fault, but for the user's wish to stop.
+  template <class T>
+  Result<T> by_model(Result<T> result) {
+    if (!result && result.error().code != ErrorCode::cancelled) models_fault_ = true;
+    return result;
+  }
+
   bool out_of_patience() const { return task_.plan.patience > 0 && memory_.epochs_without_gain >= task_.plan.patience; }
 
   // True where a finished checkpoint was there and has been taken over.
   Result<bool> take_finished() {
     if (!fs::exists(task_.checkpoint)) return false;
-    TUTTI_TRY(const Checkpoint checkpoint, read_safetensors(task_.checkpoint));
+    TUTTI_TRY(const Checkpoint checkpoint, read_checkpoint(task_.checkpoint));
     TUTTI_TRY(memory_, memory_from(checkpoint, task_.checkpoint));
-    TUTTI_CHECK(model_.restore(checkpoint.tensors, ParameterSet::learned));
+    TUTTI_CHECK(by_model(model_.restore(checkpoint.tensors, ParameterSet::learned)));
     return true;
   }
 
   // Goes on from the training state, where there is one.
   Result<void> take_state() {
     if (!fs::exists(task_.training_state)) return {};
-    TUTTI_TRY(const Checkpoint checkpoint, read_safetensors(task_.training_state));
+    TUTTI_TRY(const Checkpoint checkpoint, read_checkpoint(task_.training_state));
     TUTTI_TRY(memory_, memory_from(checkpoint, task_.training_state));
     memory_.best = without_prefix("best/", checkpoint.tensors);
     return model_.restore(without_prefix("now/", checkpoint.tensors), ParameterSet::all);
@@ -141,7 +188,7 @@ class TrainingLoop {
     std::vector<Origin> order = *task_.train;
     shuffle(order, Philox(task_.shuffle_seed, static_cast<uint64_t>(epoch)));
     model_.forget_shown();
-    TUTTI_CHECK(model_.notify(TUTTI_EVENT_EPOCH_BEGIN, static_cast<double>(epoch)));
+    TUTTI_CHECK(by_model(model_.notify(TUTTI_EVENT_EPOCH_BEGIN, static_cast<double>(epoch))));
     double loss_sum = 0;
     for (int64_t b = 0; b < batches_; ++b) {
       if (progress_.cancelled()) return Error{ErrorCode::cancelled, "stopped; go on with --resume"};
@@ -149,13 +196,13 @@ class TrainingLoop {
       const std::span<const Origin> part =
           std::span(order).subspan(first, std::min(order.size() - first, static_cast<size_t>(task_.plan.batch)));
       TUTTI_TRY(const Batch batch, task_.collator->collate(part, Targets::with));
-      TUTTI_TRY(const StepReport step, model_.train_step(batch.view));
+      TUTTI_TRY(const StepReport step, by_model(model_.train_step(batch.view)));
       if (step.state == TUTTI_TRAIN_DIVERGED) return diverged(epoch);
       loss_sum += step.loss * static_cast<double>(part.size());
       progress_.update(epoch * batches_ + b + 1, figures(epoch, loss_sum / static_cast<double>(first + part.size())));
     }
     if (epoch == 0) memory_.record.first_epoch_shown = model_.shown_to_train();
-    TUTTI_CHECK(model_.notify(TUTTI_EVENT_EPOCH_END, static_cast<double>(epoch)));
+    TUTTI_CHECK(by_model(model_.notify(TUTTI_EVENT_EPOCH_END, static_cast<double>(epoch))));
     memory_.record.train_loss.push_back(loss_sum / static_cast<double>(order.size()));
     memory_.epochs_done = epoch + 1;
     TUTTI_CHECK(validate(epoch));
@@ -164,7 +211,8 @@ class TrainingLoop {
 
   Result<bool> diverged(int64_t epoch) {
     if (memory_.record.best_epoch < 0)
-      return failed(fmt::format("{}: training diverged in its first epoch; lower its learning rate", model_.name()));
+      return by_model(
+          Result<bool>(failed(fmt::format("{}: training diverged in its first epoch; lower its learning rate", model_.name()))));
     memory_.record.note = fmt::format("training diverged in epoch {}; epoch {} counts", epoch + 1, memory_.record.best_epoch + 1);
     return false;
   }
@@ -172,15 +220,15 @@ class TrainingLoop {
   Result<void> validate(int64_t epoch) {
     double loss = kNone;
     if (!task_.valid->empty()) {
-      TUTTI_TRY(loss, validation_loss(model_, *task_.collator, *task_.valid));
-      TUTTI_CHECK(model_.notify(TUTTI_EVENT_VALIDATION, loss));
+      TUTTI_TRY(loss, by_model(validation_loss(model_, *task_.collator, *task_.valid)));
+      TUTTI_CHECK(by_model(model_.notify(TUTTI_EVENT_VALIDATION, loss)));
     }
     memory_.record.valid_loss.push_back(loss);
     if (task_.valid->empty() || loss < memory_.best_loss - task_.plan.min_delta) {
       memory_.best_loss = loss;
       memory_.record.best_epoch = epoch;
       memory_.epochs_without_gain = 0;
-      TUTTI_TRY(memory_.best, model_.parameters(ParameterSet::learned));
+      TUTTI_TRY(memory_.best, by_model(model_.parameters(ParameterSet::learned)));
     } else {
       ++memory_.epochs_without_gain;
     }
@@ -188,24 +236,24 @@ class TrainingLoop {
   }
 
   Result<void> save_state() {
-    TUTTI_TRY(const std::vector<NamedTensor> now, model_.parameters(ParameterSet::all));
+    TUTTI_TRY(const std::vector<NamedTensor> now, by_model(model_.parameters(ParameterSet::all)));
     if (now.empty()) return {};
     std::vector<TensorToWrite> tensors = prefixed("now/", now);
     const std::vector<TensorToWrite> best = prefixed("best/", memory_.best);
     tensors.insert(tensors.end(), best.begin(), best.end());
-    return write_safetensors(task_.training_state, tensors, metadata_of(memory_, model_));
+    return write_checkpoint(task_.training_state, tensors, metadata_of(memory_, model_));
   }
 
   Result<void> finish() {
-    if (!memory_.best.empty()) TUTTI_CHECK(model_.restore(memory_.best, ParameterSet::learned));
-    TUTTI_CHECK(model_.notify(TUTTI_EVENT_TRAIN_END, 0));
+    if (!memory_.best.empty()) TUTTI_CHECK(by_model(model_.restore(memory_.best, ParameterSet::learned)));
+    TUTTI_CHECK(by_model(model_.notify(TUTTI_EVENT_TRAIN_END, 0)));
     memory_.finished = true;
     if (memory_.best.empty()) {
       if (memory_.record.best_epoch + 1 < memory_.epochs_done)
         memory_.record.note = "shows no parameters, so its last epoch counts, not its best";
       return {};
     }
-    TUTTI_CHECK(write_safetensors(task_.checkpoint, prefixed("", memory_.best), metadata_of(memory_, model_)));
+    TUTTI_CHECK(write_checkpoint(task_.checkpoint, prefixed("", memory_.best), metadata_of(memory_, model_)));
     std::error_code ignored;
     fs::remove(task_.training_state, ignored);
     return {};
@@ -229,6 +277,7 @@ class TrainingLoop {
   HostedModel& model_;
   Progress& progress_;
   Memory memory_;
+  bool models_fault_ = false;
   int64_t epochs_ = 0, batches_ = 0;
 };
 
@@ -237,7 +286,7 @@ class TrainingLoop {
 Result<TrainingRecord> train_member(const TrainingTask& task, Progress& progress) { return TrainingLoop(task, progress).run(); }
 
 Result<void> load_checkpoint(HostedModel& model, const fs::path& path) {
-  TUTTI_TRY(const Checkpoint checkpoint, read_safetensors(path));
+  TUTTI_TRY(const Checkpoint checkpoint, read_checkpoint(path));
   return model.restore(checkpoint.tensors, ParameterSet::learned);
 }
 

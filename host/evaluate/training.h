@@ -32,12 +32,14 @@ struct TrainingRecord {
   int64_t best_epoch = -1;
   double seconds = 0;
   uint64_t first_epoch_shown = 0;  // hash over the first epoch's batches in order
+  std::string failure;             // why the model is of no use; empty where it is
   std::string note;                // "diverged in epoch 7; its best epoch before that counts", …
 };
 
 // Trains until the plan's end, or early; leaves the model with the best epoch's parameters and the checkpoint written. Goes
 // on from a training state, or takes a finished checkpoint as it is, where the files are there. Bit-exact: an interrupted and
-// resumed training ends like an uninterrupted one.
+// resumed training ends like an uninterrupted one. What the model does wrong is the record's failure; an Error is the host's
+// own trouble: a file that can't be written, a damaged one, the user's wish to stop.
 Result<TrainingRecord> train_member(const TrainingTask& task, Progress& progress);
 
 // Puts a finished checkpoint's weights into the model.

@@ -9,6 +9,7 @@
 #include "host/data/collate.h"
 #include "host/plugin/fault_report.h"
 #include "host/plugin/hosted_model.h"
+#include "host/text/plain.h"
 
 namespace tutti {
 namespace {
@@ -228,7 +229,8 @@ class InProcessModel final : public HostedModel {
     if (status == TUTTI_OK) return {};
     error.message[TUTTI_ERROR_LENGTH - 1] = '\0';
     library_dead_ = status == TUTTI_LIBRARY_DEAD;
-    const std::string sentence = fmt::format("{}: {}", name_, error.message[0] ? error.message : "failed without saying why");
+    const std::string sentence =
+        fmt::format("{}: {}", name_, error.message[0] ? plain_text(error.message) : "failed without saying why");
     switch (status) {
       case TUTTI_BAD_ARGUMENT:
         return bad_input(sentence);

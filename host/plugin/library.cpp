@@ -140,7 +140,10 @@ Result<Catalogue::Model> Catalogue::find(const std::string& id) const {
   if (known.empty())
     return bad_input(fmt::format("no plugin offers \"{}\": no plugins were found; name their folder with --plugins", id));
   const std::string near = did_you_mean(id, known);
-  return bad_input(fmt::format("no plugin offers \"{}\"{}; there are {}", id, near, list_of(known)));
+  const std::string hint = refused_.empty() ? ""
+                                            : fmt::format("; {} file{} refused, see tutti plugins", refused_.size(),
+                                                          refused_.size() == 1 ? " was" : "s were");
+  return bad_input(fmt::format("no plugin offers \"{}\"{}; there are {}{}", id, near, list_of(known), hint));
 }
 
 }  // namespace tutti

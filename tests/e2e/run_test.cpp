@@ -63,7 +63,8 @@ TEST_CASE("the same experiment gives the same bits twice, and with 1 and 2 threa
 TEST_CASE("all members were shown the same batches") {
   const Workplace work;
   REQUIRE(work.evaluate("run").exit_code == 0);
-  for (const auto& fold : manifest(work / "run").at("folds")) {
+  const nlohmann::json whole = manifest(work / "run");
+  for (const auto& fold : whole.at("folds")) {
     CHECK(fold.at("batches_agree") == true);
     const auto& shown = fold.at("batches_shown");
     CHECK(shown.size() == 4);
@@ -177,4 +178,74 @@ TEST_CASE("report rebuilds a run's report from its metrics") {
   REQUIRE(tutti::testing::tutti("report " + (work / "run").string()).exit_code == 0);
   CHECK(text_of(work / "run/report.html") == html);
   CHECK(text_of(work / "run/leaderboard.txt") == text);
+}
+
+TEST_CASE("a checkpoint with a flipped bit is refused by name, in use and when going on") {
+  const Workplace work;
+  REQUIRE(work.evaluate("run").exit_code == 0);
+  const auto file = work.path() / "run/checkpoints/fold-2/mamba2.safetensors";
+  std::string bytes = text_of(file);
+  bytes[bytes.size() - 9] ^= 1;
+  work.write("run/checkpoints/fold-2/mamba2.safetensors", bytes);
+  const Outcome outcome =
+      tutti::testing::tutti("predict " + (work / "run").string() + " --data " + (work / "prices.csv").string());
+  CHECK(outcome.exit_code == 2);
+  CHECK(outcome.err.find("mamba2.safetensors: is damaged") != std::string::npos);
+  CHECK(outcome.out.empty());
+}
+
+TEST_CASE("two programs never work in one run's folder") {
+  const Workplace work;
+  work.write("small.toml", experiment_toml(std::string(kLearner) + "epochs = 40\npatience = 0\n"));
+  const std::string state = (work / "run.partial/checkpoints/fold-1/mamba2.training.safetensors").string();
+  const std::string command =
+      "'" TUTTI_BINARY_DIR "/bin/tutti' evaluate " + work.experiment() + " --out " + (work / "run").string();
+  const Outcome second =
+      run(command + " 2>/dev/null & child=$!; while kill -0 $child 2>/dev/null && ! [ -e " + state + " ]; do sleep 0.01; done; " +
+          command + " --overwrite; code=$?; kill -INT $child; wait $child; exit $code");
+  CHECK(second.exit_code == 2);
+  CHECK(second.err.find("another tutti is at work") != std::string::npos);
+}
+
+TEST_CASE("a folder called like an unfinished run, but none, is never emptied") {
+  const Workplace work;
+  std::filesystem::create_directory(work / "run.partial");
+  work.write("run.partial/keep", "precious");
+  const Outcome outcome = work.evaluate("run", "--overwrite");
+  CHECK(outcome.exit_code == 2);
+  CHECK(text_of(work / "run.partial/keep") == "precious");
+}
+
+TEST_CASE("in f32 a model that repeats the last value never moves in a direction") {
+  const Workplace work;
+  std::string toml = experiment_toml(kSimpleMembers);
+  toml.replace(toml.find("horizon = 3"), 11, "horizon = 3\ndtype = \"f32\"");
+  work.write("small.toml", toml);
+  REQUIRE(work.evaluate("run").exit_code == 0);
+  for (const auto& entry :
+       nlohmann::json::parse(text_of(work / "run/metrics.json")).at("entries").get<std::vector<nlohmann::json>>())
+    if (entry.at("name") == "last-value") CHECK(entry.at("overall").at("directional-accuracy") == 0.0);
+}
+
+TEST_CASE("members that can answer quantiles leave them with their forecasts") {
+  const Workplace work;
+  std::string toml = experiment_toml(std::string(kSimpleMembers) + kLearner);
+  toml.replace(toml.find("horizon = 3"), 11, "horizon = 3\nquantiles = [0.1, 0.5, 0.9]");
+  work.write("small.toml", toml);
+  const Outcome outcome = work.evaluate("run");
+  INFO(outcome.err);
+  REQUIRE(outcome.exit_code == 0);
+  const auto learner = read_safetensors(work / "run/predictions/fold-1/mamba2.safetensors");
+  REQUIRE(learner);
+  REQUIRE(learner->find("quantiles"));
+  CHECK(learner->find("quantiles")->shape()[3] == 3);
+  CHECK_FALSE(read_safetensors(work / "run/predictions/fold-1/ridge.safetensors")->find("quantiles"));
+  CHECK(tutti::testing::tutti("predict " + (work / "run").string() + " --data " + (work / "prices.csv").string()).exit_code == 0);
+}
+
+TEST_CASE("output that can't be written doesn't end the work, and is told of") {
+  const Workplace work;
+  CHECK(work.evaluate("run", "2>/dev/full").exit_code == 0);
+  CHECK(std::filesystem::exists(work / "run/report.html"));
+  CHECK(tutti::testing::tutti("report " + (work / "run").string() + " >/dev/full").exit_code == 1);
 }
