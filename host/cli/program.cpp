@@ -1,9 +1,11 @@
 #include <CLI/CLI.hpp>
 #include <QCoreApplication>
+#include <algorithm>
 #include <clocale>
 
 #include "host/cli/command.h"
 #include "host/cli/console.h"
+#include "host/text/spelling.h"
 
 namespace tutti {
 namespace {
@@ -18,6 +20,16 @@ void add_common_options(CLI::App& app, CommonOptions& common) {
   app.add_flag("--json", common.json, "Results as JSON, for machines");
   app.add_option("--threads", common.threads, "Threads to use; 0 takes one for each core. Results don't depend on it")
       ->check(CLI::Range(0, 4096));
+}
+
+// A first word that is no command is told with the nearest one.
+Result<void> check_command(CLI::App& app, int argc, char** argv) {
+  if (argc < 2 || argv[1][0] == '-') return {};
+  std::vector<std::string> names;
+  for (const CLI::App* command : app.get_subcommands({})) names.push_back(command->get_name());
+  if (std::find(names.begin(), names.end(), argv[1]) != names.end()) return {};
+  return bad_input("there is no command \"" + std::string(argv[1]) + "\"" + did_you_mean(argv[1], names) + "; there are " +
+                   list_of(names) + "; see tutti --help");
 }
 
 int usage_error(CLI::App& app, const CLI::ParseError& error) {
@@ -46,6 +58,10 @@ int run_program(int argc, char** argv) {
   add_evaluate_command(app, common, chosen);
   add_predict_command(app, common, chosen);
   add_report_command(app, common, chosen);
+  if (const Result<void> known = check_command(app, argc, argv); !known) {
+    print_error(known.error());
+    return 2;
+  }
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -112,8 +112,10 @@ Result<void> Scoreboard::add(const Fold& fold) {
   if (keep_) TUTTI_CHECK(write_truth(*keep_, fold.index, fold, truths.test));
   for (size_t k = 0; k < truths.mase_scales.size(); ++k)
     if (truths.mase_scales[k] == 0)
-      note(fmt::format("mase leaves out \"{}\" in fold {}: it never changes over the training rows", experiment_.targets[k],
-                       fold.index + 1));
+      note(
+          fmt::format("mase leaves out \"{}\" in fold {}: over the training rows it never changes from season to season, or they "
+                      "are no longer than a season",
+                      experiment_.targets[k], fold.index + 1));
 
   Sample sample = sample_of(fold, truths.test);
   for (size_t m = 0; m < fold.members.size(); ++m) TUTTI_CHECK(add_member(scores_[m], fold, fold.members[m], truths, sample));

@@ -110,6 +110,7 @@ TEST_CASE("a member's name that can't be part of a file's name is refused") {
 TEST_CASE("unknown commands and options are refused, and help is offered") {
   const Outcome command = tutti::testing::tutti("evalute x.toml"), option = tutti::testing::tutti("plugins --jason");
   CHECK(command.exit_code == 2);
+  CHECK(command.err.find("did you mean \"evaluate\"?") != std::string::npos);
   CHECK(command.err.find("--help") != std::string::npos);
   CHECK(option.exit_code == 2);
   const Outcome help = tutti::testing::tutti("evaluate --help");
