@@ -6,9 +6,11 @@
 // nothing cancels where one step is very long, and a chunk needs as many exponentials as it has steps.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 #include "plugins/mamba2/kernels/cpu/cpu.h"
+#include "plugins/mamba2/kernels/cpu/lanes.h"
 #include "plugins/mamba2/kernels/cpu/tasks.h"
 #include "shared/linalg/gemm.h"
 
@@ -66,8 +68,10 @@ class ChunkedHead {
       const Matrix<T> out(y + ((base_ + first) * a_.heads + head_) * P_, {length_, P_}, {a_.heads * P_, 1});
       multiply(as_const(weights()), as_const(input()), out);
       if (has_state) multiply_add(as_const(scale_rows(C(), from_start_)), as_const(state(h)).transposed(), out);
-      for (int64_t l = 0; l < length_; ++l)
-        for (int64_t p = 0; p < P_; ++p) out.data[l * out.strides[0] + p] += D(p) * x(l)[p];
+      for (int64_t l = 0; l < length_; ++l) {
+        T* row = out.data + l * out.strides[0];
+        add_skip(x(l), T(1), row, row);
+      }
       advance(h);
       has_state = true;
     }
@@ -115,6 +119,16 @@ class ChunkedHead {
   T D(int64_t p) const { return a_.D[a_.D_per_channel ? head_ * P_ + p : head_]; }
   int64_t state_offset() const { return (segment_.row * a_.heads + head_) * P_ * N_; }
 
+  // result = factor * v + D * through, [headdim]; result may be v.
+  void add_skip(const T* through, T factor, const T* v, T* result) const {
+    if (a_.D_per_channel) {
+      for (int64_t p = 0; p < P_; ++p) result[p] = factor * v[p] + D(p) * through[p];
+    } else {
+      const T d = D(0);
+      for (int64_t p = 0; p < P_; ++p) result[p] = factor * v[p] + d * through[p];
+    }
+  }
+
   // True where there is an initial state; else h is zeroed.
   bool load_initial(T* h) const {
     const bool given = a_.initial && segment_.is_first;
@@ -128,8 +142,10 @@ class ChunkedHead {
   void begin_chunk(int64_t first) {
     first_ = first, length_ = std::min(Q_, segment_.length() - first);
     fill_decays();
-    for (int64_t l = 0; l < length_; ++l)
-      for (int64_t p = 0; p < P_; ++p) input_[l * P_ + p] = dt(l) * x(l)[p];
+    for (int64_t l = 0; l < length_; ++l) {
+      const T *from = x(l), step = dt(l);
+      for (int64_t p = 0; p < P_; ++p) input_[l * P_ + p] = step * from[p];
+    }
     multiply(C(), B().transposed(), weights());
     for (int64_t l = 0; l < length_; ++l) {
       for (int64_t s = 0; s <= l; ++s) weights_[l * length_ + s] *= decay_[l * length_ + s];
@@ -137,14 +153,18 @@ class ChunkedHead {
     }
   }
 
+  // 0 for decays so small that they, or products with them, could be subnormal numbers, which a processor handles a
+  // hundred times slower than others. Beside a step's own input, 2^-100 (f64: 2^-996) of an older one is nothing.
+  static T forget(T decay) { return decay < std::numeric_limits<T>::min() * T(1 << 26) ? T(0) : decay; }
+
   void fill_decays() {
     T so_far = T(1);
     for (int64_t l = 0; l < length_; ++l) {
       const T factor = std::exp(dt(l) * a_.A[head_]);
       T* row = decay_ + l * length_;
-      for (int64_t s = 0; s < l; ++s) row[s] = row[s - length_] * factor;
+      for (int64_t s = 0; s < l; ++s) row[s] = forget(row[s - length_] * factor);
       row[l] = T(1);
-      from_start_[l] = so_far *= factor;
+      from_start_[l] = so_far = forget(so_far * factor);
     }
     std::copy_n(decay_ + (length_ - 1) * length_, length_, to_end_);
   }
@@ -186,17 +206,12 @@ class ChunkedHead {
     for (int64_t l = 0; l < length_; ++l) {
       T* d_x = gradient.x + (at + l) * a_.stride + head_ * P_;
       const T *d_in = d_input_ + l * P_, *d = d_out.data + l * d_out.strides[0], *in = x(l);
-      T d_dt = d_decay_[l] * a_.A[head_], d_skip = T(0);
-      for (int64_t p = 0; p < P_; ++p) {
-        d_x[p] = dt(l) * d_in[p] + D(p) * d[p];
-        d_dt += d_in[p] * in[p];
-        if (a_.D_per_channel)
-          d_D[p] += d[p] * in[p];
-        else
-          d_skip += d[p] * in[p];
-      }
-      if (!a_.D_per_channel) *d_D += d_skip;
-      gradient.dt[(at + l) * a_.heads + head_] = d_dt;
+      add_skip(d, dt(l), d_in, d_x);
+      if (a_.D_per_channel)
+        for (int64_t p = 0; p < P_; ++p) d_D[p] += d[p] * in[p];
+      else
+        *d_D += dot(d, in, P_);
+      gradient.dt[(at + l) * a_.heads + head_] = d_decay_[l] * a_.A[head_] + dot(d_in, in, P_);
       *d_A += d_decay_[l] * dt(l);
     }
   }
@@ -219,20 +234,15 @@ class ChunkedHead {
 
   // Adds what passes through E (the state before), R (the state after) and e (from one to the other).
   void d_decays_across(const Matrix<T>& d_b, const Matrix<T>& d_c, const T* h, const T* d_h) {
-    T through = T(0);
-    for (int64_t i = 0; i < P_ * N_; ++i) through += d_h[i] * h[i];
-    through *= from_start_[length_ - 1];
+    const T through = from_start_[length_ - 1] * dot(d_h, h, P_ * N_);
     const Matrix<const T> b = B(), c = C();
     for (int64_t l = 0; l < length_; ++l) {
-      T before = T(0), after = T(0);
-      for (int64_t n = 0; n < N_; ++n) {
-        const T d_before = from_start_[l] * product_[l * N_ + n], d_after = to_end_[l] * scaled_x_[l * N_ + n];
-        d_c.data[l * d_c.strides[0] + n] += d_before;
-        d_b.data[l * d_b.strides[0] + n] += d_after;
-        before += d_before * c.data[l * c.strides[0] + n];
-        after += d_after * b.data[l * b.strides[0] + n];
-      }
-      product_[l * N_] = before, at_end_[l] = after;  // row l of product has been used
+      const T *d_before = product_ + l * N_, *d_after = scaled_x_ + l * N_, before = from_start_[l], after = to_end_[l];
+      T *c_row = d_c.data + l * d_c.strides[0], *b_row = d_b.data + l * d_b.strides[0];
+      for (int64_t n = 0; n < N_; ++n) c_row[n] += before * d_before[n];
+      for (int64_t n = 0; n < N_; ++n) b_row[n] += after * d_after[n];
+      at_end_[l] = after * dot(d_after, b.data + l * b.strides[0], N_);
+      product_[l * N_] = before * dot(d_before, c.data + l * c.strides[0], N_);  // row l of product has been used
     }
     T suffix = T(0), prefix = T(0);
     for (int64_t l = length_ - 1; l >= 0; --l) d_decay_[l] += suffix += product_[l * N_];
@@ -301,11 +311,10 @@ void scan_step(Executor& executor, int64_t rows, const Scan<T>& a, T* h, T* y) {
     const T *x = a.x + row * a.stride + head * P, *B = a.B + row * a.stride + group * N, *C = a.C + row * a.stride + group * N;
     const T dt = a.dt[row * a.heads + head], decay = std::exp(dt * a.A[head]);
     for (int64_t p = 0; p < P; ++p) {
-      T *state = h + (task * P + p) * N, sum = T(0);
+      T* state = h + (task * P + p) * N;
       const T input = dt * x[p];
       for (int64_t n = 0; n < N; ++n) state[n] = decay * state[n] + input * B[n];
-      for (int64_t n = 0; n < N; ++n) sum += C[n] * state[n];
-      y[task * P + p] = sum + a.D[a.D_per_channel ? head * P + p : head] * x[p];
+      y[task * P + p] = dot(C, state, N) + a.D[a.D_per_channel ? head * P + p : head] * x[p];
     }
   });
 }
