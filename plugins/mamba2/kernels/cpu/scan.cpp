@@ -32,6 +32,39 @@ void multiply_add(Matrix<const T> a, Matrix<const T> b, Matrix<T> c) {
   gemm<T>(T(1), a, b, T(1), c);
 }
 
+// C B^T of every chunk, which all heads of a group share.
+template <class T>
+class GroupProducts {
+ public:
+  GroupProducts(const Segments& segments, const Scan<T>& a)
+      : segments_(segments), a_(a), Q_(std::min(a.chunk, segments.longest())), chunks_((segments.longest() + a.chunk - 1) / a.chunk) {}
+
+  // Elements of the memory that fill needs and keeps.
+  int64_t memory_size() const { return segments_.count() * a_.groups * chunks_ * Q_ * Q_; }
+
+  void fill(Executor& executor, T* memory) {
+    memory_ = memory;
+    executor.parallel_for(segments_.count() * a_.groups * chunks_, 1, [&](int64_t task, int64_t) {
+      const Segment& segment = segments_[task / chunks_ / a_.groups];
+      const int64_t first = task % chunks_ * Q_, length = std::min(Q_, segment.length() - first);
+      if (length <= 0) return;
+      const int64_t offset = (segment.row * segments_.steps() + segment.begin + first) * a_.stride;
+      const int64_t column = task / chunks_ % a_.groups * a_.state;
+      const auto rows = [&](const T* data) { return Matrix<const T>(data + offset + column, {length, a_.state}, {a_.stride, 1}); };
+      multiply(rows(a_.C), rows(a_.B).transposed(), Matrix<T>(memory + task * Q_ * Q_, {length, length}));
+    });
+  }
+
+  // Of a group's first chunk of a segment; the others follow, Q*Q elements each.
+  const T* of(int64_t segment, int64_t group) const { return memory_ + (segment * a_.groups + group) * chunks_ * Q_ * Q_; }
+
+ private:
+  const Segments& segments_;
+  const Scan<T>& a_;
+  const int64_t Q_, chunks_;
+  const T* memory_ = nullptr;
+};
+
 // One head over one segment, chunk by chunk. Owns nothing; its matrices lie in the worker's memory.
 template <class T>
 class ChunkedHead {
@@ -46,15 +79,17 @@ class ChunkedHead {
                     : 2 * Q * Q + 2 * Q + Q * P + Q * N + P * N;
   }
 
-  ChunkedHead(const Segments& segments, const Scan<T>& a, const Segment& segment, int64_t head, T* memory)
+  // task numbers the heads of the first segment, then those of the second …
+  ChunkedHead(const Segments& segments, const Scan<T>& a, int64_t task, const GroupProducts<T>& products, T* memory)
       : a_(a),
-        segment_(segment),
-        base_(segment.row * segments.steps() + segment.begin),
-        head_(head),
-        group_(head / (a.heads / a.groups)),
+        segment_(segments[task / a.heads]),
+        base_(segment_.row * segments.steps() + segment_.begin),
+        head_(task % a.heads),
+        group_(head_ / (a.heads / a.groups)),
         P_(a.headdim),
         N_(a.state),
         Q_(longest_chunk(segments, a)),
+        products_(products.of(task / a.heads, group_)),
         free_(memory) {
     decay_ = take(Q_ * Q_), weights_ = take(Q_ * Q_), from_start_ = take(Q_), to_end_ = take(Q_);
     input_ = take(Q_ * P_), scaled_ = take(Q_ * N_);
@@ -146,10 +181,11 @@ class ChunkedHead {
       const T *from = x(l), step = dt(l);
       for (int64_t p = 0; p < P_; ++p) input_[l * P_ + p] = step * from[p];
     }
-    multiply(C(), B().transposed(), weights());
+    const T* product = products_ + first / Q_ * Q_ * Q_;
     for (int64_t l = 0; l < length_; ++l) {
-      for (int64_t s = 0; s <= l; ++s) weights_[l * length_ + s] *= decay_[l * length_ + s];
-      for (int64_t s = l + 1; s < length_; ++s) weights_[l * length_ + s] = T(0);
+      const int64_t row = l * length_;
+      for (int64_t s = 0; s <= l; ++s) weights_[row + s] = product[row + s] * decay_[row + s];
+      std::fill(weights_ + row + l + 1, weights_ + row + length_, T(0));
     }
   }
 
@@ -253,6 +289,7 @@ class ChunkedHead {
   const Segment& segment_;
   const int64_t base_, head_, group_, P_, N_, Q_;
   int64_t first_ = 0, length_ = 0;  // of the chunk, from the segment's begin
+  const T* products_;  // C B^T of each chunk
   T* free_;
   T *decay_, *weights_, *from_start_, *to_end_, *input_, *scaled_;
   T *d_weights_ = nullptr, *d_input_ = nullptr, *product_ = nullptr, *scaled_x_ = nullptr, *d_decay_ = nullptr,
@@ -264,9 +301,11 @@ class ChunkedHead {
 template <class T>
 void scan_forward(Executor& executor, const Segments& segments, const Scan<T>& a, T* y, T* final_state, Scratch<T>& scratch) {
   const int64_t tasks = segments.count() * a.heads, size = ChunkedHead<T>::memory_size(segments, a, false);
-  T* memory = scratch.reserve(count_workers(executor, tasks) * size);
+  GroupProducts<T> products(segments, a);
+  T* memory = scratch.reserve(count_workers(executor, tasks) * size + products.memory_size());
+  products.fill(executor, memory + count_workers(executor, tasks) * size);
   for_each_task(executor, tasks, [&](int64_t task, int64_t worker) {
-    ChunkedHead<T>(segments, a, segments[task / a.heads], task % a.heads, memory + worker * size).forward(y, final_state);
+    ChunkedHead<T>(segments, a, task, products, memory + worker * size).forward(y, final_state);
   });
 }
 
@@ -276,11 +315,14 @@ void scan_backward(Executor& executor, const Segments& segments, const Scan<T>& 
                    const ScanGradient<T>& gradient, Scratch<T>& scratch) {
   const int64_t H = a.heads, N = a.state, tasks = segments.count() * H, size = ChunkedHead<T>::memory_size(segments, a, true);
   const int64_t shares = segments.rows() * segments.steps() * H * N, D_size = a.D_per_channel ? a.headdim : 1;
-  T* d_B = scratch.reserve(2 * shares + tasks * (1 + D_size) + count_workers(executor, tasks) * size);
-  T *d_C = d_B + shares, *d_A = d_C + shares, *d_D = d_A + tasks, *memory = d_D + tasks * D_size;
+  GroupProducts<T> products(segments, a);
+  T* d_B = scratch.reserve(2 * shares + tasks * (1 + D_size) + products.memory_size() + count_workers(executor, tasks) * size);
+  T *d_C = d_B + shares, *d_A = d_C + shares, *d_D = d_A + tasks, *of_groups = d_D + tasks * D_size;
+  T* memory = of_groups + products.memory_size();
+  products.fill(executor, of_groups);
   if (gradient.initial) std::fill_n(gradient.initial, segments.rows() * H * a.headdim * N, T(0));
   for_each_task(executor, tasks, [&](int64_t task, int64_t worker) {
-    ChunkedHead<T>(segments, a, segments[task / H], task % H, memory + worker * size)
+    ChunkedHead<T>(segments, a, task, products, memory + worker * size)
         .backward(d_y, d_final, gradient, d_B, d_C, d_A + task, d_D + task * D_size);
   });
 
