@@ -93,9 +93,7 @@ class ScanAlone {
     d_columns_ = columns_, d_dt_ = dt_;
     y_ = random_values<T>(positions * b_.shape.d_ssm, 62), d_y_ = y_;
   }
-  void forward(Executor& executor) {
-    kernels_.scan_forward(executor, b_.segments, scan(), y_.data(), b_.ssm1.data(), scratch_);
-  }
+  void forward(Executor& executor) { kernels_.scan_forward(executor, b_.segments, scan(), y_.data(), b_.ssm1.data(), scratch_); }
   void backward(Executor& executor) {
     T *x = d_columns_.data(), *B = x + b_.shape.d_ssm, *C = B + b_.shape.ngroups * b_.shape.d_state;
     kernels_.scan_backward(executor, b_.segments, scan(), d_y_.data(), nullptr,
@@ -106,8 +104,8 @@ class ScanAlone {
   Scan<T> scan() const {
     const BlockShape& s = b_.shape;
     const T *x = columns_.data(), *B = x + s.d_ssm, *C = B + s.ngroups * s.d_state;
-    return {s.heads(), s.headdim, s.ngroups, s.d_state, s.chunk, x, B, C, s.conv_channels(), dt_.data(), A_.data(), D_.data(),
-            false,     nullptr};
+    return {s.heads(), s.headdim,         s.ngroups,  s.d_state, s.chunk,   x,     B,
+            C,         s.conv_channels(), dt_.data(), A_.data(), D_.data(), false, nullptr};
   }
 
   BlockCase<T>& b_;
@@ -142,17 +140,15 @@ void print_row(int rounds, int64_t state, int threads) {
   block.forward("auto", &pool), block.backward(d_y, d_conv, d_ssm, "auto", &pool);
   Projections<T> projections(block);
   ScanAlone<T> reference(block, "reference"), chunked(block, "chunked");
-  const std::vector<double> ms = medians(rounds, {[&] { projections.forward(pool); },
-                                                  [&] { projections.forward(pool), projections.backward(pool); },
-                                                  [&] { block.forward("auto", &pool); },
-                                                  [&] {
-                                                    block.forward("auto", &pool);
-                                                    block.backward(d_y, d_conv, d_ssm, "auto", &pool);
-                                                  },
-                                                  [&] { reference.forward(pool); },
-                                                  [&] { reference.forward(pool), reference.backward(pool); },
-                                                  [&] { chunked.forward(pool); },
-                                                  [&] { chunked.forward(pool), chunked.backward(pool); }});
+  const std::vector<double> ms =
+      medians(rounds, {[&] { projections.forward(pool); }, [&] { projections.forward(pool), projections.backward(pool); },
+                       [&] { block.forward("auto", &pool); },
+                       [&] {
+                         block.forward("auto", &pool);
+                         block.backward(d_y, d_conv, d_ssm, "auto", &pool);
+                       },
+                       [&] { reference.forward(pool); }, [&] { reference.forward(pool), reference.backward(pool); },
+                       [&] { chunked.forward(pool); }, [&] { chunked.forward(pool), chunked.backward(pool); }});
   std::printf("f%d  %4d %7d | %7.2f %8.2f | %5.2f %8.2f | %9.3f %8.3f | %9.3f %8.3f\n", 8 * static_cast<int>(sizeof(T)),
               static_cast<int>(state), threads, ms[0], ms[1], ms[2] / ms[0], ms[3] / ms[1], ms[4] / ms[0], ms[5] / ms[1],
               ms[6] / ms[0], ms[7] / ms[1]);

@@ -16,8 +16,8 @@ struct ExpConstants;
 template <>
 struct ExpConstants<float> {
   using Bits = int32_t;
-  static constexpr float kLowest = -104, kHighest = 89;            // 0 and infinity from there on
-  static constexpr float kRound = 0x1.8p23F;                       // adding it rounds to an integer, found in the low bits
+  static constexpr float kLowest = -104, kHighest = 89;  // 0 and infinity from there on
+  static constexpr float kRound = 0x1.8p23F;             // adding it rounds to an integer, found in the low bits
   static constexpr float kLn2High = 0x1.62e4p-1F, kLn2Low = 0x1.7f7d1cp-20F;  // the first times an exponent is exact
   static constexpr Bits kBias = 127, kMantissa = 23;
   static constexpr int kTerms = 7, kAtanhTerms = 9;  // rests 0.35^8/8! and 9^-9/19

@@ -37,7 +37,10 @@ template <class T>
 class GroupProducts {
  public:
   GroupProducts(const Segments& segments, const Scan<T>& a)
-      : segments_(segments), a_(a), Q_(std::min(a.chunk, segments.longest())), chunks_((segments.longest() + a.chunk - 1) / a.chunk) {}
+      : segments_(segments),
+        a_(a),
+        Q_(std::min(a.chunk, segments.longest())),
+        chunks_((segments.longest() + a.chunk - 1) / a.chunk) {}
 
   // Elements of the memory that fill needs and keeps.
   int64_t memory_size() const { return segments_.count() * a_.groups * chunks_ * Q_ * Q_; }
@@ -50,7 +53,9 @@ class GroupProducts {
       if (length <= 0) return;
       const int64_t offset = (segment.row * segments_.steps() + segment.begin + first) * a_.stride;
       const int64_t column = task / chunks_ % a_.groups * a_.state;
-      const auto rows = [&](const T* data) { return Matrix<const T>(data + offset + column, {length, a_.state}, {a_.stride, 1}); };
+      const auto rows = [&](const T* data) {
+        return Matrix<const T>(data + offset + column, {length, a_.state}, {a_.stride, 1});
+      };
       multiply(rows(a_.C), rows(a_.B).transposed(), Matrix<T>(memory + task * Q_ * Q_, {length, length}));
     });
   }
@@ -289,7 +294,7 @@ class ChunkedHead {
   const Segment& segment_;
   const int64_t base_, head_, group_, P_, N_, Q_;
   int64_t first_ = 0, length_ = 0;  // of the chunk, from the segment's begin
-  const T* products_;  // C B^T of each chunk
+  const T* products_;               // C B^T of each chunk
   T* free_;
   T *decay_, *weights_, *from_start_, *to_end_, *input_, *scaled_;
   T *d_weights_ = nullptr, *d_input_ = nullptr, *product_ = nullptr, *scaled_x_ = nullptr, *d_decay_ = nullptr,
