@@ -30,7 +30,10 @@ void copy_inside(Executor& executor, const Segments& segments, View<const T, 3> 
     for (int64_t t = segments[s].begin; t < segments[s].end; ++t) {
       const T* from = x.data + segments[s].row * x.strides[0] + t * x.strides[1];
       T* to = copy + (segments[s].row * segments.steps() + t) * width;
-      for (int64_t i = 0; i < width; ++i) to[i] = from[i * x.strides[2]];
+      if (x.strides[2] == 1)
+        std::copy_n(from, width, to);
+      else
+        for (int64_t i = 0; i < width; ++i) to[i] = from[i * x.strides[2]];
     }
   });
   segments.clear_outside(copy, width);

@@ -1,7 +1,7 @@
 // A linear layer y = x W^T + b over the steps of a batch, and its backward pass. Weights lie [out, in] as in PyTorch.
 //
-// Activations are [rows, steps, width] with a dense last axis. Each segment is a product of its own, whose shape doesn't
-// depend on the batch, so a row's bits don't either. Sums over the batch run in one order at any number of threads.
+// Activations are [rows, steps, width] with a dense last axis. Each segment is some products of its own, whose shapes
+// don't depend on the batch, so a row's bits don't either. Sums over the batch run in one order at any number of threads.
 #pragma once
 
 #include "plugins/mamba2/segments.h"

@@ -1,14 +1,18 @@
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <type_traits>
+#include <vector>
 
-#include "plugins/mamba2/kernels/activation.h"
 #include "plugins/mamba2/kernels/cpu/cpu.h"
-#include "plugins/mamba2/kernels/cpu/tasks.h"
+#include "plugins/mamba2/kernels/cpu/elementwise.h"
 
 namespace tutti::mamba2::cpu {
 namespace {
 
-constexpr int64_t kBlock = 32;    // channels handled together: some vectors wide, and a task for the threads
+constexpr int64_t kBlock = 128;   // channels handled together, and in the backward pass a task for the threads
+constexpr int64_t kSteps = 32;    // a task of the forward pass
+constexpr int64_t kAhead = 3;     // steps that the backward pass fetches early: down a column, the processor does not guess
 constexpr int64_t kMaxWidth = 8;  // of the convolution
 
 // Some channels of the convolution of one segment, with the taps lying by tap, then channel.
@@ -24,7 +28,16 @@ class ConvBlock {
   }
 
   int64_t first() const { return first_; }
-  int64_t count() const { return count_; }
+
+  // Calls body(count) with the number of channels, which for all blocks but the last is known to the compiler.
+  template <class Body>
+  void with_count(Body body) const {
+    if (count_ == kBlock)
+      body(std::integral_constant<int64_t, kBlock>{});
+    else
+      body(count_);
+  }
+
   const T* tap(int64_t k) const { return taps_[k].data(); }
 
   // The inputs of step t of the segment, counted from its begin; before it lie the initial state or zeros.
@@ -35,15 +48,30 @@ class ConvBlock {
   }
 
   // The convolution at step t before its silu.
-  void sum(const Segments& segments, const Segment& segment, int64_t t, T* result) const {
-    std::copy_n(bias_.data(), count_, result);
+  template <class Count>
+  std::array<T, kBlock> sum(const Segments& segments, const Segment& segment, int64_t t, Count count) const {
+    if (conv_.width == 4) return sum_of_four(segments, segment, t, count);
+    std::array<T, kBlock> result = bias_;
     for (int64_t k = 0; k < conv_.width; ++k) {
       const T *x = input(segments, segment, t - (conv_.width - 1) + k), *weight = tap(k);
-      for (int64_t c = 0; c < count_; ++c) result[c] += weight[c] * x[c];
+      for (int64_t c = 0; c < count; ++c) result[c] += weight[c] * x[c];
     }
+    return result;
   }
 
  private:
+  // The usual width, in one pass.
+  template <class Count>
+  std::array<T, kBlock> sum_of_four(const Segments& segments, const Segment& segment, int64_t t, Count count) const {
+    const T *x0 = input(segments, segment, t - 3), *x1 = input(segments, segment, t - 2);
+    const T *x2 = input(segments, segment, t - 1), *x3 = input(segments, segment, t);
+    const T *w0 = tap(0), *w1 = tap(1), *w2 = tap(2), *w3 = tap(3);
+    std::array<T, kBlock> result;
+    for (int64_t c = 0; c < count; ++c)
+      result[c] = std::fma(w3[c], x3[c], std::fma(w2[c], x2[c], std::fma(w1[c], x1[c], std::fma(w0[c], x0[c], bias_[c]))));
+    return result;
+  }
+
   const Conv<T>& conv_;
   int64_t first_, count_;
   std::array<T, kBlock> bias_{}, zeros_{};
@@ -52,24 +80,46 @@ class ConvBlock {
 
 int64_t count_blocks(int64_t channels) { return (channels + kBlock - 1) / kBlock; }
 
+// Asks for the cache lines of count numbers.
+template <class T>
+void fetch(const T* data, int64_t count) {
+  constexpr int64_t kLine = 64 / sizeof(T);
+  for (int64_t i = 0; i < count; i += kLine) __builtin_prefetch(data + i);
+}
+
 }  // namespace
 
+// Each task owns some steps and walks through memory as it lies: a column of channels at a time would miss the cache at
+// every step.
 template <class T>
 void conv_forward(Executor& executor, const Segments& segments, const Conv<T>& conv, T* y, T* final_state) {
   const int64_t blocks = count_blocks(conv.channels), history = conv.width - 1;
-  executor.parallel_for(segments.count() * blocks, 1, [&](int64_t task, int64_t) {
-    const Segment& segment = segments[task / blocks];
-    const ConvBlock<T> block(conv, task % blocks);
-    const int64_t length = segment.length();
-    for (int64_t t = 0; t < length; ++t) {
-      T* out = y + (segment.row * segments.steps() + segment.begin + t) * conv.channels + block.first();
-      block.sum(segments, segment, t, out);
-      for (int64_t c = 0; c < block.count(); ++c) out[c] = silu(out[c]);
+  const int64_t pieces = (segments.longest() + kSteps - 1) / kSteps;
+  executor.parallel_for(segments.count() * pieces, 1, [&](int64_t task, int64_t) {
+    const Segment& segment = segments[task / pieces];
+    const int64_t first = task % pieces * kSteps, last = std::min(first + kSteps, segment.length());
+    if (first >= last) return;
+    std::vector<ConvBlock<T>> all;
+    for (int64_t block = 0; block < blocks; ++block) all.emplace_back(conv, block);
+    for (int64_t t = first; t < last; ++t)
+      for (const ConvBlock<T>& block : all)
+        block.with_count([&](auto count) {
+          const std::array<T, kBlock> sum = block.sum(segments, segment, t, count);
+          T* out = y + (segment.row * segments.steps() + segment.begin + t) * conv.channels + block.first();
+          for (int64_t c = 0; c < count; ++c) out[c] = fast_silu(sum[c]);
+        });
+  });
+  if (!final_state) return;
+  executor.parallel_for(segments.count(), 1, [&](int64_t s, int64_t) {
+    const Segment& segment = segments[s];
+    for (int64_t block = 0; segment.is_last && block < blocks; ++block) {
+      const ConvBlock<T> channels(conv, block);
+      for (int64_t j = 0; j < history; ++j)  // upwards, so that the state may be replaced in place
+        channels.with_count([&](auto count) {
+          std::copy_n(channels.input(segments, segment, segment.length() - history + j), int64_t(count),
+                      final_state + (segment.row * history + j) * conv.channels + channels.first());
+        });
     }
-    if (!final_state || !segment.is_last) return;
-    for (int64_t j = 0; j < history; ++j)  // upwards, so that the state may be replaced in place
-      std::copy_n(block.input(segments, segment, length - history + j), block.count(),
-                  final_state + (segment.row * history + j) * conv.channels + block.first());
   });
 }
 
@@ -81,38 +131,48 @@ void conv_backward(Executor& executor, const Segments& segments, const Conv<T>& 
   if (gradient.initial) std::fill_n(gradient.initial, segments.rows() * history * conv.channels, T(0));
   executor.parallel_for(count_blocks(conv.channels), 1, [&](int64_t task, int64_t) {
     const ConvBlock<T> block(conv, task);
-    std::array<T, kBlock> d_bias{}, d_sum{}, unused{};
-    std::array<std::array<T, kBlock>, kMaxWidth> d_taps{};
-    for (int64_t s = 0; s < segments.count(); ++s) {
-      const Segment& segment = segments[s];
-      const int64_t length = segment.length();
-      const auto d_input = [&](int64_t t) {
-        if (t >= 0) return gradient.x + (segment.row * segments.steps() + segment.begin + t) * conv.x_stride + block.first();
-        if (!segment.is_first || !gradient.initial) return unused.data();
-        return gradient.initial + (segment.row * history + history + t) * conv.channels + block.first();
-      };
-      for (int64_t t = 0; t < length; ++t) {
-        block.sum(segments, segment, t, d_sum.data());
-        const T* d = d_y + (segment.row * segments.steps() + segment.begin + t) * conv.channels + block.first();
-        for (int64_t c = 0; c < block.count(); ++c) d_sum[c] = d[c] * silu_derivative(d_sum[c]), d_bias[c] += d_sum[c];
-        std::fill_n(d_input(t), block.count(), T(0));
-        for (int64_t k = 0; k < conv.width; ++k) {
-          const T *x = block.input(segments, segment, t - history + k), *weight = block.tap(k);
-          T *d_x = d_input(t - history + k), *d_tap = d_taps[k].data();
-          for (int64_t c = 0; c < block.count(); ++c) d_tap[c] += d_sum[c] * x[c], d_x[c] += d_sum[c] * weight[c];
+    block.with_count([&](auto count) {
+      std::array<T, kBlock> d_bias{}, unused{};
+      std::array<std::array<T, kBlock>, kMaxWidth> d_taps{};
+      for (int64_t s = 0; s < segments.count(); ++s) {
+        const Segment& segment = segments[s];
+        const int64_t length = segment.length();
+        const auto d_input = [&](int64_t t) {
+          if (t >= 0) return gradient.x + (segment.row * segments.steps() + segment.begin + t) * conv.x_stride + block.first();
+          if (!segment.is_first || !gradient.initial) return unused.data();
+          return gradient.initial + (segment.row * history + history + t) * conv.channels + block.first();
+        };
+        for (int64_t t = 0; t < length; ++t) {
+          if (t + kAhead < length) {
+            const int64_t ahead = segment.row * segments.steps() + segment.begin + t + kAhead;
+            fetch(conv.x + ahead * conv.x_stride + block.first(), int64_t(count));
+            fetch(gradient.x + ahead * conv.x_stride + block.first(), int64_t(count));
+            fetch(d_y + ahead * conv.channels + block.first(), int64_t(count));
+          }
+          std::array<T, kBlock> d_sum = block.sum(segments, segment, t, count);
+          const T* d = d_y + (segment.row * segments.steps() + segment.begin + t) * conv.channels + block.first();
+          for (int64_t c = 0; c < count; ++c) d_sum[c] = d[c] * silu_slope(d_sum[c], fast_sigmoid(d_sum[c]));
+          for (int64_t c = 0; c < count; ++c) d_bias[c] += d_sum[c];
+          std::fill_n(d_input(t), int64_t(count), T(0));
+          for (int64_t k = 0; k < conv.width; ++k) {
+            const T *x = block.input(segments, segment, t - history + k), *weight = block.tap(k);
+            T *d_x = d_input(t - history + k), *d_tap = d_taps[k].data();
+            for (int64_t c = 0; c < count; ++c) d_tap[c] += d_sum[c] * x[c];
+            for (int64_t c = 0; c < count; ++c) d_x[c] += d_sum[c] * weight[c];
+          }
         }
+        if (d_final && segment.is_last)
+          for (int64_t j = 0; j < history; ++j) {
+            const T* d = d_final + (segment.row * history + j) * conv.channels + block.first();
+            T* d_x = d_input(length - history + j);
+            for (int64_t c = 0; c < count; ++c) d_x[c] += d[c];
+          }
       }
-      if (d_final && segment.is_last)
-        for (int64_t j = 0; j < history; ++j) {
-          const T* d = d_final + (segment.row * history + j) * conv.channels + block.first();
-          T* d_x = d_input(length - history + j);
-          for (int64_t c = 0; c < block.count(); ++c) d_x[c] += d[c];
-        }
-    }
-    for (int64_t c = 0; c < block.count(); ++c) {
-      if (gradient.bias) gradient.bias[block.first() + c] += d_bias[c];
-      for (int64_t k = 0; k < conv.width; ++k) gradient.weight[(block.first() + c) * conv.width + k] += d_taps[k][c];
-    }
+      for (int64_t c = 0; c < count; ++c) {
+        if (gradient.bias) gradient.bias[block.first() + c] += d_bias[c];
+        for (int64_t k = 0; k < conv.width; ++k) gradient.weight[(block.first() + c) * conv.width + k] += d_taps[k][c];
+      }
+    });
   });
 }
 

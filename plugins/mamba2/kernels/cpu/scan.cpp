@@ -6,9 +6,11 @@
 // nothing cancels where one step is very long, and a chunk needs as many exponentials as it has steps.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 #include "plugins/mamba2/kernels/cpu/cpu.h"
+#include "plugins/mamba2/kernels/cpu/lanes.h"
 #include "plugins/mamba2/kernels/cpu/tasks.h"
 #include "shared/linalg/gemm.h"
 
@@ -30,6 +32,44 @@ void multiply_add(Matrix<const T> a, Matrix<const T> b, Matrix<T> c) {
   gemm<T>(T(1), a, b, T(1), c);
 }
 
+// C B^T of every chunk, which all heads of a group share.
+template <class T>
+class GroupProducts {
+ public:
+  GroupProducts(const Segments& segments, const Scan<T>& a)
+      : segments_(segments),
+        a_(a),
+        Q_(std::min(a.chunk, segments.longest())),
+        chunks_((segments.longest() + a.chunk - 1) / a.chunk) {}
+
+  // Elements of the memory that fill needs and keeps.
+  int64_t memory_size() const { return segments_.count() * a_.groups * chunks_ * Q_ * Q_; }
+
+  void fill(Executor& executor, T* memory) {
+    memory_ = memory;
+    executor.parallel_for(segments_.count() * a_.groups * chunks_, 1, [&](int64_t task, int64_t) {
+      const Segment& segment = segments_[task / chunks_ / a_.groups];
+      const int64_t first = task % chunks_ * Q_, length = std::min(Q_, segment.length() - first);
+      if (length <= 0) return;
+      const int64_t offset = (segment.row * segments_.steps() + segment.begin + first) * a_.stride;
+      const int64_t column = task / chunks_ % a_.groups * a_.state;
+      const auto rows = [&](const T* data) {
+        return Matrix<const T>(data + offset + column, {length, a_.state}, {a_.stride, 1});
+      };
+      multiply(rows(a_.C), rows(a_.B).transposed(), Matrix<T>(memory + task * Q_ * Q_, {length, length}));
+    });
+  }
+
+  // Of a group's first chunk of a segment; the others follow, Q*Q elements each.
+  const T* of(int64_t segment, int64_t group) const { return memory_ + (segment * a_.groups + group) * chunks_ * Q_ * Q_; }
+
+ private:
+  const Segments& segments_;
+  const Scan<T>& a_;
+  const int64_t Q_, chunks_;
+  const T* memory_ = nullptr;
+};
+
 // One head over one segment, chunk by chunk. Owns nothing; its matrices lie in the worker's memory.
 template <class T>
 class ChunkedHead {
@@ -44,15 +84,17 @@ class ChunkedHead {
                     : 2 * Q * Q + 2 * Q + Q * P + Q * N + P * N;
   }
 
-  ChunkedHead(const Segments& segments, const Scan<T>& a, const Segment& segment, int64_t head, T* memory)
+  // task numbers the heads of the first segment, then those of the second …
+  ChunkedHead(const Segments& segments, const Scan<T>& a, int64_t task, const GroupProducts<T>& products, T* memory)
       : a_(a),
-        segment_(segment),
-        base_(segment.row * segments.steps() + segment.begin),
-        head_(head),
-        group_(head / (a.heads / a.groups)),
+        segment_(segments[task / a.heads]),
+        base_(segment_.row * segments.steps() + segment_.begin),
+        head_(task % a.heads),
+        group_(head_ / (a.heads / a.groups)),
         P_(a.headdim),
         N_(a.state),
         Q_(longest_chunk(segments, a)),
+        products_(products.of(task / a.heads, group_)),
         free_(memory) {
     decay_ = take(Q_ * Q_), weights_ = take(Q_ * Q_), from_start_ = take(Q_), to_end_ = take(Q_);
     input_ = take(Q_ * P_), scaled_ = take(Q_ * N_);
@@ -66,8 +108,10 @@ class ChunkedHead {
       const Matrix<T> out(y + ((base_ + first) * a_.heads + head_) * P_, {length_, P_}, {a_.heads * P_, 1});
       multiply(as_const(weights()), as_const(input()), out);
       if (has_state) multiply_add(as_const(scale_rows(C(), from_start_)), as_const(state(h)).transposed(), out);
-      for (int64_t l = 0; l < length_; ++l)
-        for (int64_t p = 0; p < P_; ++p) out.data[l * out.strides[0] + p] += D(p) * x(l)[p];
+      for (int64_t l = 0; l < length_; ++l) {
+        T* row = out.data + l * out.strides[0];
+        add_skip(x(l), T(1), row, row);
+      }
       advance(h);
       has_state = true;
     }
@@ -115,6 +159,16 @@ class ChunkedHead {
   T D(int64_t p) const { return a_.D[a_.D_per_channel ? head_ * P_ + p : head_]; }
   int64_t state_offset() const { return (segment_.row * a_.heads + head_) * P_ * N_; }
 
+  // result = factor * v + D * through, [headdim]; result may be v.
+  void add_skip(const T* through, T factor, const T* v, T* result) const {
+    if (a_.D_per_channel) {
+      for (int64_t p = 0; p < P_; ++p) result[p] = factor * v[p] + D(p) * through[p];
+    } else {
+      const T d = D(0);
+      for (int64_t p = 0; p < P_; ++p) result[p] = factor * v[p] + d * through[p];
+    }
+  }
+
   // True where there is an initial state; else h is zeroed.
   bool load_initial(T* h) const {
     const bool given = a_.initial && segment_.is_first;
@@ -128,23 +182,30 @@ class ChunkedHead {
   void begin_chunk(int64_t first) {
     first_ = first, length_ = std::min(Q_, segment_.length() - first);
     fill_decays();
-    for (int64_t l = 0; l < length_; ++l)
-      for (int64_t p = 0; p < P_; ++p) input_[l * P_ + p] = dt(l) * x(l)[p];
-    multiply(C(), B().transposed(), weights());
     for (int64_t l = 0; l < length_; ++l) {
-      for (int64_t s = 0; s <= l; ++s) weights_[l * length_ + s] *= decay_[l * length_ + s];
-      for (int64_t s = l + 1; s < length_; ++s) weights_[l * length_ + s] = T(0);
+      const T *from = x(l), step = dt(l);
+      for (int64_t p = 0; p < P_; ++p) input_[l * P_ + p] = step * from[p];
+    }
+    const T* product = products_ + first / Q_ * Q_ * Q_;
+    for (int64_t l = 0; l < length_; ++l) {
+      const int64_t row = l * length_;
+      for (int64_t s = 0; s <= l; ++s) weights_[row + s] = product[row + s] * decay_[row + s];
+      std::fill(weights_ + row + l + 1, weights_ + row + length_, T(0));
     }
   }
+
+  // 0 for decays so small that they, or products with them, could be subnormal numbers, which a processor handles a
+  // hundred times slower than others. Beside a step's own input, 2^-100 (f64: 2^-996) of an older one is nothing.
+  static T forget(T decay) { return decay < std::numeric_limits<T>::min() * T(1 << 26) ? T(0) : decay; }
 
   void fill_decays() {
     T so_far = T(1);
     for (int64_t l = 0; l < length_; ++l) {
       const T factor = std::exp(dt(l) * a_.A[head_]);
       T* row = decay_ + l * length_;
-      for (int64_t s = 0; s < l; ++s) row[s] = row[s - length_] * factor;
+      for (int64_t s = 0; s < l; ++s) row[s] = forget(row[s - length_] * factor);
       row[l] = T(1);
-      from_start_[l] = so_far *= factor;
+      from_start_[l] = so_far = forget(so_far * factor);
     }
     std::copy_n(decay_ + (length_ - 1) * length_, length_, to_end_);
   }
@@ -186,17 +247,12 @@ class ChunkedHead {
     for (int64_t l = 0; l < length_; ++l) {
       T* d_x = gradient.x + (at + l) * a_.stride + head_ * P_;
       const T *d_in = d_input_ + l * P_, *d = d_out.data + l * d_out.strides[0], *in = x(l);
-      T d_dt = d_decay_[l] * a_.A[head_], d_skip = T(0);
-      for (int64_t p = 0; p < P_; ++p) {
-        d_x[p] = dt(l) * d_in[p] + D(p) * d[p];
-        d_dt += d_in[p] * in[p];
-        if (a_.D_per_channel)
-          d_D[p] += d[p] * in[p];
-        else
-          d_skip += d[p] * in[p];
-      }
-      if (!a_.D_per_channel) *d_D += d_skip;
-      gradient.dt[(at + l) * a_.heads + head_] = d_dt;
+      add_skip(d, dt(l), d_in, d_x);
+      if (a_.D_per_channel)
+        for (int64_t p = 0; p < P_; ++p) d_D[p] += d[p] * in[p];
+      else
+        *d_D += dot(d, in, P_);
+      gradient.dt[(at + l) * a_.heads + head_] = d_decay_[l] * a_.A[head_] + dot(d_in, in, P_);
       *d_A += d_decay_[l] * dt(l);
     }
   }
@@ -219,20 +275,15 @@ class ChunkedHead {
 
   // Adds what passes through E (the state before), R (the state after) and e (from one to the other).
   void d_decays_across(const Matrix<T>& d_b, const Matrix<T>& d_c, const T* h, const T* d_h) {
-    T through = T(0);
-    for (int64_t i = 0; i < P_ * N_; ++i) through += d_h[i] * h[i];
-    through *= from_start_[length_ - 1];
+    const T through = from_start_[length_ - 1] * dot(d_h, h, P_ * N_);
     const Matrix<const T> b = B(), c = C();
     for (int64_t l = 0; l < length_; ++l) {
-      T before = T(0), after = T(0);
-      for (int64_t n = 0; n < N_; ++n) {
-        const T d_before = from_start_[l] * product_[l * N_ + n], d_after = to_end_[l] * scaled_x_[l * N_ + n];
-        d_c.data[l * d_c.strides[0] + n] += d_before;
-        d_b.data[l * d_b.strides[0] + n] += d_after;
-        before += d_before * c.data[l * c.strides[0] + n];
-        after += d_after * b.data[l * b.strides[0] + n];
-      }
-      product_[l * N_] = before, at_end_[l] = after;  // row l of product has been used
+      const T *d_before = product_ + l * N_, *d_after = scaled_x_ + l * N_, before = from_start_[l], after = to_end_[l];
+      T *c_row = d_c.data + l * d_c.strides[0], *b_row = d_b.data + l * d_b.strides[0];
+      for (int64_t n = 0; n < N_; ++n) c_row[n] += before * d_before[n];
+      for (int64_t n = 0; n < N_; ++n) b_row[n] += after * d_after[n];
+      at_end_[l] = after * dot(d_after, b.data + l * b.strides[0], N_);
+      product_[l * N_] = before * dot(d_before, c.data + l * c.strides[0], N_);  // row l of product has been used
     }
     T suffix = T(0), prefix = T(0);
     for (int64_t l = length_ - 1; l >= 0; --l) d_decay_[l] += suffix += product_[l * N_];
@@ -243,6 +294,7 @@ class ChunkedHead {
   const Segment& segment_;
   const int64_t base_, head_, group_, P_, N_, Q_;
   int64_t first_ = 0, length_ = 0;  // of the chunk, from the segment's begin
+  const T* products_;               // C B^T of each chunk
   T* free_;
   T *decay_, *weights_, *from_start_, *to_end_, *input_, *scaled_;
   T *d_weights_ = nullptr, *d_input_ = nullptr, *product_ = nullptr, *scaled_x_ = nullptr, *d_decay_ = nullptr,
@@ -254,9 +306,11 @@ class ChunkedHead {
 template <class T>
 void scan_forward(Executor& executor, const Segments& segments, const Scan<T>& a, T* y, T* final_state, Scratch<T>& scratch) {
   const int64_t tasks = segments.count() * a.heads, size = ChunkedHead<T>::memory_size(segments, a, false);
-  T* memory = scratch.reserve(count_workers(executor, tasks) * size);
+  GroupProducts<T> products(segments, a);
+  T* memory = scratch.reserve(count_workers(executor, tasks) * size + products.memory_size());
+  products.fill(executor, memory + count_workers(executor, tasks) * size);
   for_each_task(executor, tasks, [&](int64_t task, int64_t worker) {
-    ChunkedHead<T>(segments, a, segments[task / a.heads], task % a.heads, memory + worker * size).forward(y, final_state);
+    ChunkedHead<T>(segments, a, task, products, memory + worker * size).forward(y, final_state);
   });
 }
 
@@ -266,11 +320,14 @@ void scan_backward(Executor& executor, const Segments& segments, const Scan<T>& 
                    const ScanGradient<T>& gradient, Scratch<T>& scratch) {
   const int64_t H = a.heads, N = a.state, tasks = segments.count() * H, size = ChunkedHead<T>::memory_size(segments, a, true);
   const int64_t shares = segments.rows() * segments.steps() * H * N, D_size = a.D_per_channel ? a.headdim : 1;
-  T* d_B = scratch.reserve(2 * shares + tasks * (1 + D_size) + count_workers(executor, tasks) * size);
-  T *d_C = d_B + shares, *d_A = d_C + shares, *d_D = d_A + tasks, *memory = d_D + tasks * D_size;
+  GroupProducts<T> products(segments, a);
+  T* d_B = scratch.reserve(2 * shares + tasks * (1 + D_size) + products.memory_size() + count_workers(executor, tasks) * size);
+  T *d_C = d_B + shares, *d_A = d_C + shares, *d_D = d_A + tasks, *of_groups = d_D + tasks * D_size;
+  T* memory = of_groups + products.memory_size();
+  products.fill(executor, of_groups);
   if (gradient.initial) std::fill_n(gradient.initial, segments.rows() * H * a.headdim * N, T(0));
   for_each_task(executor, tasks, [&](int64_t task, int64_t worker) {
-    ChunkedHead<T>(segments, a, segments[task / H], task % H, memory + worker * size)
+    ChunkedHead<T>(segments, a, task, products, memory + worker * size)
         .backward(d_y, d_final, gradient, d_B, d_C, d_A + task, d_D + task * D_size);
   });
 
@@ -301,11 +358,10 @@ void scan_step(Executor& executor, int64_t rows, const Scan<T>& a, T* h, T* y) {
     const T *x = a.x + row * a.stride + head * P, *B = a.B + row * a.stride + group * N, *C = a.C + row * a.stride + group * N;
     const T dt = a.dt[row * a.heads + head], decay = std::exp(dt * a.A[head]);
     for (int64_t p = 0; p < P; ++p) {
-      T *state = h + (task * P + p) * N, sum = T(0);
+      T* state = h + (task * P + p) * N;
       const T input = dt * x[p];
       for (int64_t n = 0; n < N; ++n) state[n] = decay * state[n] + input * B[n];
-      for (int64_t n = 0; n < N; ++n) sum += C[n] * state[n];
-      y[task * P + p] = sum + a.D[a.D_per_channel ? head * P + p : head] * x[p];
+      y[task * P + p] = dot(C, state, N) + a.D[a.D_per_channel ? head * P + p : head] * x[p];
     }
   });
 }

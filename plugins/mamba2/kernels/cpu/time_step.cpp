@@ -1,5 +1,7 @@
-#include "plugins/mamba2/kernels/activation.h"
+#include <algorithm>
+
 #include "plugins/mamba2/kernels/cpu/cpu.h"
+#include "plugins/mamba2/kernels/cpu/elementwise.h"
 
 namespace tutti::mamba2::cpu {
 
@@ -10,7 +12,7 @@ void time_step_forward(Executor& executor, const Segments& segments, const TimeS
     for (int64_t t = segment.begin; t < segment.end; ++t) {
       const int64_t at = segment.row * segments.steps() + t;
       for (int64_t h = 0; h < a.heads; ++h)
-        dt[at * a.heads + h] = std::min(std::max(softplus(a.raw[at * a.raw_stride + h] + a.bias[h]), a.lower), a.upper);
+        dt[at * a.heads + h] = std::min(std::max(fast_softplus(a.raw[at * a.raw_stride + h] + a.bias[h]), a.lower), a.upper);
     }
   });
 }
@@ -23,8 +25,8 @@ void time_step_backward(Executor& executor, const Segments& segments, const Time
     for (int64_t s = 0; s < segments.count(); ++s)
       for (int64_t t = segments[s].begin; t < segments[s].end; ++t) {
         const int64_t at = segments[s].row * segments.steps() + t;
-        const T v = a.raw[at * a.raw_stride + h] + a.bias[h], dt = softplus(v);
-        const T d_v = dt >= a.lower && dt <= a.upper ? d_dt[at * a.heads + h] * sigmoid(v) : T(0);
+        const T v = a.raw[at * a.raw_stride + h] + a.bias[h], dt = fast_softplus(v);
+        const T d_v = dt >= a.lower && dt <= a.upper ? d_dt[at * a.heads + h] * fast_sigmoid(v) : T(0);
         d_raw[at * a.raw_stride + h] = d_v;
         sum += d_v;
       }
