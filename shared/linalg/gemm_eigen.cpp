@@ -69,17 +69,9 @@ void gemm(T alpha, Matrix<const T> a, Matrix<const T> b, T beta, Matrix<T> c) {
   });
 }
 
-template <class T>
-void gemm(T alpha, View<const T, 3> a, View<const T, 3> b, T beta, View<T, 3> c) {
-  check_batched_shapes(a, b, c);
-  for (int64_t i = 0; i < c.shape[0]; ++i) gemm<T>(alpha, a[i], b[i], beta, c[i]);
-}
-
 const char* gemm_library() { return "eigen"; }
 
 template void gemm(float, Matrix<const float>, Matrix<const float>, float, Matrix<float>);
 template void gemm(double, Matrix<const double>, Matrix<const double>, double, Matrix<double>);
-template void gemm(float, View<const float, 3>, View<const float, 3>, float, View<float, 3>);
-template void gemm(double, View<const double, 3>, View<const double, 3>, double, View<double, 3>);
 
 }  // namespace tutti

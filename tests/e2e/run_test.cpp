@@ -20,8 +20,8 @@ std::map<std::string, std::string> predictions(const std::filesystem::path& run)
 
 nlohmann::json manifest(const std::filesystem::path& run) { return nlohmann::json::parse(text_of(run / "manifest.json")); }
 
-struct Workplace : TempDir {
-  Workplace() {
+struct SmallExperiment : TempDir {
+  SmallExperiment() {
     write("prices.csv", prices_csv(400));
     write("small.toml", experiment_toml(std::string(kSimpleMembers) + kLearner));
   }
@@ -34,7 +34,7 @@ struct Workplace : TempDir {
 }  // namespace
 
 TEST_CASE("a run leaves everything it promises and ends with a leaderboard and the report's path") {
-  const Workplace work;
+  const SmallExperiment work;
   const Outcome outcome = work.evaluate("run");
   INFO(outcome.err);
   REQUIRE(outcome.exit_code == 0);
@@ -49,7 +49,7 @@ TEST_CASE("a run leaves everything it promises and ends with a leaderboard and t
 }
 
 TEST_CASE("the same experiment gives the same bits twice, and with 1 and 2 threads") {
-  const Workplace work;
+  const SmallExperiment work;
   REQUIRE(work.evaluate("one", "--threads 1").exit_code == 0);
   REQUIRE(work.evaluate("two", "--threads 2").exit_code == 0);
   REQUIRE(work.evaluate("again", "--threads 2").exit_code == 0);
@@ -61,7 +61,7 @@ TEST_CASE("the same experiment gives the same bits twice, and with 1 and 2 threa
 }
 
 TEST_CASE("all members were shown the same batches") {
-  const Workplace work;
+  const SmallExperiment work;
   REQUIRE(work.evaluate("run").exit_code == 0);
   const nlohmann::json whole = manifest(work / "run");
   for (const auto& fold : whole.at("folds")) {
@@ -78,7 +78,7 @@ TEST_CASE("all members were shown the same batches") {
 }
 
 TEST_CASE("what happens later changes no earlier forecast") {
-  const Workplace work;
+  const SmallExperiment work;
   REQUIRE(work.evaluate("run").exit_code == 0);
   const int changed = 380;  // inside the last fold's test rows
   work.write("prices.csv", prices_csv(400, changed));
@@ -108,7 +108,7 @@ TEST_CASE("what happens later changes no earlier forecast") {
 }
 
 TEST_CASE("predict answers on new data as evaluate did on the same past") {
-  const Workplace work;
+  const SmallExperiment work;
   REQUIRE(work.evaluate("run").exit_code == 0);
   const auto checkpoint = read_safetensors(work / "run/predictions/fold-2/stack.safetensors");
   REQUIRE(checkpoint);
@@ -131,7 +131,7 @@ TEST_CASE("predict answers on new data as evaluate did on the same past") {
 }
 
 TEST_CASE("training and evaluating in two steps gives what one step gives") {
-  const Workplace work;
+  const SmallExperiment work;
   REQUIRE(work.evaluate("whole").exit_code == 0);
   REQUIRE(tutti::testing::tutti("train " + work.experiment() + " --out " + (work / "steps").string()).exit_code == 0);
   CHECK(std::filesystem::exists(work / "steps/checkpoints/fold-1/mamba2.safetensors"));
@@ -140,7 +140,7 @@ TEST_CASE("training and evaluating in two steps gives what one step gives") {
 }
 
 TEST_CASE("a training that was interrupted and resumed ends like one that wasn't") {
-  const Workplace work;
+  const SmallExperiment work;
   const std::string members = std::string(kLearner) + "epochs = 40\npatience = 0\n";
   work.write("small.toml", experiment_toml(members));
   REQUIRE(work.evaluate("whole").exit_code == 0);
@@ -157,7 +157,7 @@ TEST_CASE("a training that was interrupted and resumed ends like one that wasn't
 }
 
 TEST_CASE("an older run is kept unless it is to be overwritten") {
-  const Workplace work;
+  const SmallExperiment work;
   REQUIRE(work.evaluate("run").exit_code == 0);
   const std::string before = text_of(work / "run/metrics.json");
   const Outcome refused = work.evaluate("run");
@@ -171,7 +171,7 @@ TEST_CASE("an older run is kept unless it is to be overwritten") {
 }
 
 TEST_CASE("report rebuilds a run's report from its metrics") {
-  const Workplace work;
+  const SmallExperiment work;
   REQUIRE(work.evaluate("run").exit_code == 0);
   const std::string html = text_of(work / "run/report.html"), text = text_of(work / "run/leaderboard.txt");
   std::filesystem::remove(work / "run/report.html");
@@ -181,7 +181,7 @@ TEST_CASE("report rebuilds a run's report from its metrics") {
 }
 
 TEST_CASE("a checkpoint with a flipped bit is refused by name, in use and when going on") {
-  const Workplace work;
+  const SmallExperiment work;
   REQUIRE(work.evaluate("run").exit_code == 0);
   const auto file = work.path() / "run/checkpoints/fold-2/mamba2.safetensors";
   std::string bytes = text_of(file);
@@ -195,7 +195,7 @@ TEST_CASE("a checkpoint with a flipped bit is refused by name, in use and when g
 }
 
 TEST_CASE("two programs never work in one run's folder") {
-  const Workplace work;
+  const SmallExperiment work;
   work.write("small.toml", experiment_toml(std::string(kLearner) + "epochs = 40\npatience = 0\n"));
   const std::string state = (work / "run.partial/checkpoints/fold-1/mamba2.training.safetensors").string();
   const std::string command =
@@ -208,7 +208,7 @@ TEST_CASE("two programs never work in one run's folder") {
 }
 
 TEST_CASE("a folder called like an unfinished run, but none, is never emptied") {
-  const Workplace work;
+  const SmallExperiment work;
   std::filesystem::create_directory(work / "run.partial");
   work.write("run.partial/keep", "precious");
   const Outcome outcome = work.evaluate("run", "--overwrite");
@@ -217,7 +217,7 @@ TEST_CASE("a folder called like an unfinished run, but none, is never emptied") 
 }
 
 TEST_CASE("in f32 a model that repeats the last value never moves in a direction") {
-  const Workplace work;
+  const SmallExperiment work;
   std::string toml = experiment_toml(kSimpleMembers);
   toml.replace(toml.find("horizon = 3"), 11, "horizon = 3\ndtype = \"f32\"");
   work.write("small.toml", toml);
@@ -228,7 +228,7 @@ TEST_CASE("in f32 a model that repeats the last value never moves in a direction
 }
 
 TEST_CASE("members that can answer quantiles leave them with their forecasts") {
-  const Workplace work;
+  const SmallExperiment work;
   std::string toml = experiment_toml(std::string(kSimpleMembers) + kLearner);
   toml.replace(toml.find("horizon = 3"), 11, "horizon = 3\nquantiles = [0.1, 0.5, 0.9]");
   work.write("small.toml", toml);
@@ -244,7 +244,7 @@ TEST_CASE("members that can answer quantiles leave them with their forecasts") {
 }
 
 TEST_CASE("output that can't be written doesn't end the work, and is told of") {
-  const Workplace work;
+  const SmallExperiment work;
   CHECK(work.evaluate("run", "2>/dev/full").exit_code == 0);
   CHECK(std::filesystem::exists(work / "run/report.html"));
   CHECK(tutti::testing::tutti("report " + (work / "run").string() + " >/dev/full").exit_code == 1);

@@ -1,4 +1,4 @@
-// The CPU backend: loops on all threads, and the scan in chunks as products of matrices (chunked.cpp).
+// The CPU backend: loops on all threads, and the scan in chunks as products of matrices (scan.cpp).
 #pragma once
 
 #include "plugins/mamba2/kernels/kernels.h"
