@@ -137,13 +137,14 @@ void Block<T>::forward(Executor& executor, const Segments& segments, const Block
   fill_A(parameters.A_log, s.heads(), workspace.A);
 
   copy_inside(executor, segments, x, tape.x.data());
-  linear_forward<T>(executor, segments, steps_view<const T>(tape.x.data(), segments, s.d_model),
+  linear_forward<T>(kernels_, executor, segments, steps_view<const T>(tape.x.data(), segments, s.d_model),
                     {parameters.in_proj_weight, {s.in_proj_width(), s.d_model}}, parameters.in_proj_bias,
-                    steps_view(tape.projected.data(), segments, s.in_proj_width()));
+                    steps_view(tape.projected.data(), segments, s.in_proj_width()), workspace.scratch);
   kernels_.conv_forward(executor, segments, conv(parameters, tape), tape.conv.data(), final_state.conv);
   kernels_.time_step_forward(executor, segments, time_step(parameters, tape), tape.dt.data());
-  kernels_.scan_forward(executor, segments, scan(parameters, tape, workspace.A), tape.y.data(), final_state.ssm,
-                        workspace.scratch);
+  const Scan<T> recurrence = scan(parameters, tape, workspace.A);
+  grow(tape.states, kernels_.scan_kept(segments, recurrence));
+  kernels_.scan_forward(executor, segments, recurrence, tape.y.data(), final_state.ssm, tape.states.data(), workspace.scratch);
   kernels_.norm_forward(executor, segments, norm(parameters, tape), tape.mixed.data() + s.d_mlp(), s.d_inner, tape.rstd.data());
   executor.parallel_for(s.d_mlp() ? segments.count() : 0, 1, [&](int64_t index, int64_t) {
     for (int64_t t = segments[index].begin; t < segments[index].end; ++t) {
@@ -154,8 +155,8 @@ void Block<T>::forward(Executor& executor, const Segments& segments, const Block
     }
   });
   segments.clear_outside(tape.mixed.data(), s.d_inner);
-  linear_forward<T>(executor, segments, steps_view<const T>(tape.mixed.data(), segments, s.d_inner),
-                    {parameters.out_proj_weight, {s.d_model, s.d_inner}}, parameters.out_proj_bias, y);
+  linear_forward<T>(kernels_, executor, segments, steps_view<const T>(tape.mixed.data(), segments, s.d_inner),
+                    {parameters.out_proj_weight, {s.d_model, s.d_inner}}, parameters.out_proj_bias, y, workspace.scratch);
   if (y.is_dense()) segments.clear_outside(y.data, s.d_model);
 }
 
@@ -173,10 +174,10 @@ void Block<T>::backward(Executor& executor, const Segments& segments, const Bloc
 
   copy_inside(executor, segments, d_y, w.d_out.data());
   const View<const T, 3> d_out = steps_view<const T>(w.d_out.data(), segments, s.d_model);
-  linear_backward_input<T>(executor, segments, d_out, {parameters.out_proj_weight, {s.d_model, s.d_inner}},
-                           steps_view(w.d_mixed.data(), segments, s.d_inner));
-  linear_backward_weight<T>(executor, d_out, steps_view<const T>(tape.mixed.data(), segments, s.d_inner),
-                            {gradient.out_proj_weight, {s.d_model, s.d_inner}}, gradient.out_proj_bias);
+  linear_backward_input<T>(kernels_, executor, segments, d_out, {parameters.out_proj_weight, {s.d_model, s.d_inner}},
+                           steps_view(w.d_mixed.data(), segments, s.d_inner), w.scratch);
+  linear_backward_weight<T>(kernels_, executor, segments, d_out, steps_view<const T>(tape.mixed.data(), segments, s.d_inner),
+                            {gradient.out_proj_weight, {s.d_model, s.d_inner}}, gradient.out_proj_bias, w.scratch);
 
   executor.parallel_for(s.d_mlp() ? segments.count() : 0, 1, [&](int64_t index, int64_t) {
     for (int64_t t = segments[index].begin; t < segments[index].end; ++t) {
@@ -193,7 +194,7 @@ void Block<T>::backward(Executor& executor, const Segments& segments, const Bloc
   kernels_.norm_backward(executor, segments, norm(parameters, tape), tape.rstd.data(), w.d_mixed.data() + s.d_mlp(), s.d_inner,
                          {w.d_y.data(), w.d_projected.data() + columns.z(), gradient.norm_weight}, w.scratch);
   T *d_x_ssm = w.d_conv.data(), *d_B = d_x_ssm + s.d_ssm, *d_C = d_B + s.ngroups * s.d_state;
-  kernels_.scan_backward(executor, segments, scan(parameters, tape, w.A), w.d_y.data(), d_final.ssm,
+  kernels_.scan_backward(executor, segments, scan(parameters, tape, w.A), tape.states.data(), w.d_y.data(), d_final.ssm,
                          {d_x_ssm, d_B, d_C, w.d_dt.data(), w.d_A.data(), gradient.D, d_initial.ssm}, w.scratch);
   for (int64_t h = 0; h < s.heads(); ++h) gradient.A_log[h] += w.d_A[h] * w.A[h];
   kernels_.time_step_backward(executor, segments, time_step(parameters, tape), w.d_dt.data(), w.d_projected.data() + columns.dt(),
@@ -203,9 +204,9 @@ void Block<T>::backward(Executor& executor, const Segments& segments, const Bloc
 
   segments.clear_outside(w.d_projected.data(), W);
   const View<const T, 3> d_projected = steps_view<const T>(w.d_projected.data(), segments, W);
-  linear_backward_input<T>(executor, segments, d_projected, {parameters.in_proj_weight, {W, s.d_model}}, d_x);
-  linear_backward_weight<T>(executor, d_projected, steps_view<const T>(tape.x.data(), segments, s.d_model),
-                            {gradient.in_proj_weight, {W, s.d_model}}, gradient.in_proj_bias);
+  linear_backward_input<T>(kernels_, executor, segments, d_projected, {parameters.in_proj_weight, {W, s.d_model}}, d_x, w.scratch);
+  linear_backward_weight<T>(kernels_, executor, segments, d_projected, steps_view<const T>(tape.x.data(), segments, s.d_model),
+                            {gradient.in_proj_weight, {W, s.d_model}}, gradient.in_proj_bias, w.scratch);
   if (d_x.is_dense()) segments.clear_outside(d_x.data, s.d_model);
 }
 
@@ -218,9 +219,9 @@ void Block<T>::step(Executor& executor, int64_t rows, const BlockParameters<cons
   reserve(segments, tape);
   tape.initial_conv.clear(), tape.initial_ssm.clear();
   fill_A(parameters.A_log, s.heads(), workspace.A);
-  linear_forward<T>(executor, segments, steps_view(x, segments, s.d_model),
+  linear_forward<T>(kernels_, executor, segments, steps_view(x, segments, s.d_model),
                     {parameters.in_proj_weight, {s.in_proj_width(), s.d_model}}, parameters.in_proj_bias,
-                    steps_view(tape.projected.data(), segments, s.in_proj_width()));
+                    steps_view(tape.projected.data(), segments, s.in_proj_width()), workspace.scratch);
   Conv<T> window = conv(parameters, tape);
   window.initial = state.conv;
   kernels_.conv_forward(executor, segments, window, tape.conv.data(), state.conv);
@@ -232,9 +233,9 @@ void Block<T>::step(Executor& executor, int64_t rows, const BlockParameters<cons
       const T* projected = tape.projected.data() + row * s.in_proj_width();
       tape.mixed[row * s.d_inner + i] = silu(projected[columns.z0() + i]) * projected[columns.x0() + i];
     }
-  linear_forward<T>(executor, segments, steps_view<const T>(tape.mixed.data(), segments, s.d_inner),
+  linear_forward<T>(kernels_, executor, segments, steps_view<const T>(tape.mixed.data(), segments, s.d_inner),
                     {parameters.out_proj_weight, {s.d_model, s.d_inner}}, parameters.out_proj_bias,
-                    steps_view(y, segments, s.d_model));
+                    steps_view(y, segments, s.d_model), workspace.scratch);
 }
 
 template class Block<float>;

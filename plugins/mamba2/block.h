@@ -26,7 +26,7 @@ struct BlockShape {
   int64_t ngroups = 1;   // G; divides the number of heads
   int64_t d_state = 16;  // N
   int64_t d_conv = 4;    // K
-  int64_t chunk = 32;    // steps of a chunk of the scan
+  int64_t chunk = 64;    // steps of a chunk of the scan
   bool bias = false;     // of in_proj and out_proj
   bool conv_bias = true;
   bool rmsnorm = true;
@@ -70,6 +70,7 @@ struct BlockTape {
   std::vector<T> y;                          // [rows, steps, d_ssm], of the scan
   std::vector<T> rstd;                       // [rows, steps, ngroups]
   std::vector<T> mixed;                      // [rows, steps, d_inner], what out_proj sees
+  std::vector<T> states;                     // of the scan at a few places, as its kernels keep them
   std::vector<T> initial_conv, initial_ssm;  // copies of the initial state; empty: zeros
 };
 

@@ -17,7 +17,7 @@ const char* config_schema() {
     "ngroups": {"type": "integer", "default": 1, "minimum": 1, "maximum": 1024, "description": "groups of heads that share B and C, and groups of the gated norm; must divide the number of heads"},
     "d_state": {"type": "integer", "default": 16, "minimum": 1, "maximum": 256, "description": "numbers that each channel remembers"},
     "d_conv": {"type": "integer", "default": 4, "minimum": 2, "maximum": 8, "description": "steps of the causal convolution"},
-    "chunk": {"type": "integer", "default": 32, "minimum": 1, "maximum": 4096, "description": "steps of the scan computed at once; changes speed and rounding only"},
+    "chunk": {"type": "integer", "default": 64, "minimum": 1, "maximum": 4096, "description": "steps of the scan computed at once; changes speed and rounding only"},
     "patch": {"type": "integer", "default": 1, "minimum": 1, "maximum": 512, "description": "steps that make one token of the sequence"},
     "revin": {"type": "boolean", "default": true, "description": "normalise each window by its own mean and deviation, and undo it on the answer"},
     "from_last": {"type": "boolean", "default": true, "description": "answer the change from the last value where the target is a feature"},
@@ -37,7 +37,7 @@ const char* config_schema() {
     "warmup_steps": {"type": "integer", "default": 100, "minimum": 0, "maximum": 1000000000, "description": "steps of linear warm-up, at most a tenth of the steps planned"},
     "weight_decay": {"type": "number", "default": 0.01, "minimum": 0, "maximum": 10, "description": "of AdamW, on matrices and convolutions only"},
     "clip_norm": {"type": "number", "default": 1, "minimum": 0, "maximum": 1e30, "description": "largest norm of the whole gradient; 0: no clipping"},
-    "kernels": {"type": "string", "default": "auto", "enum": ["auto", "reference", "chunked"], "description": "how the blocks are computed; all agree but for rounding"}
+    "kernels": {"type": "string", "default": "auto", "enum": ["auto", "reference", "generic", "avx2", "avx512"], "description": "how the blocks are computed; all agree but for rounding"}
   }
 })";
 }
@@ -51,6 +51,13 @@ std::string divisors(int64_t number) {
   std::string list;
   for (int64_t d = 1; d <= std::min<int64_t>(number, 1024); ++d)
     if (number % d == 0) list += (list.empty() ? "" : ", ") + text(d);
+  return list;
+}
+
+// ", reference, avx2 …", for messages.
+std::string kernel_list() {
+  std::string list;
+  for (const char* name : kernel_names()) list += std::string(", ") + name;
   return list;
 }
 
@@ -105,7 +112,7 @@ Result<Config> read_config(const Options& options, const Problem& problem) {
   TUTTI_CHECK(check_shape(s));
   if (config.dt_min > config.dt_max) return bad_input("dt_min is above dt_max; exchange them");
   if (!find_kernels<double>(config.kernels.c_str()))
-    return bad_input("there are no kernels \"" + config.kernels + "\"; choose auto, reference or chunked");
+    return bad_input("kernels \"" + config.kernels + "\" don't run on this machine; choose one of auto" + kernel_list());
   if (config.patch > problem.lookback)
     return bad_input("patch " + text(config.patch) + " is longer than the lookback " + text(problem.lookback) +
                      "; choose at most that");

@@ -126,8 +126,8 @@ void Forecaster<T>::forward(Executor& executor, const ModelParameters<const T>& 
   const int64_t token_width = config_.patch * features_per_sequence();
   grow(tape.hidden, size), grow(normed_, size), grow(branch_, size);
   tape.layers.resize(keep ? static_cast<size_t>(config_.layers) : std::max<size_t>(tape.layers.size(), 1));
-  linear_forward<T>(executor, segments, steps_view<const T>(tape.tokens.data(), segments, token_width),
-                    {p.embed_weight, {D, token_width}}, p.embed_bias, steps_view(tape.hidden.data(), segments, D));
+  linear_forward<T>(kernels_, executor, segments, steps_view<const T>(tape.tokens.data(), segments, token_width),
+                    {p.embed_weight, {D, token_width}}, p.embed_bias, steps_view(tape.hidden.data(), segments, D), workspace_.scratch);
   segments.clear_outside(tape.hidden.data(), D);
   for (int64_t i = 0; i < config_.layers; ++i) {
     auto& layer = tape.layers[keep ? static_cast<size_t>(i) : 0];
@@ -164,8 +164,9 @@ void Forecaster<T>::read_last(Executor& executor, const ModelParameters<const T>
   grow(tape.normed_last, R * D), grow(tape.rstd_last, R), grow(tape.out, R * outputs());
   kernels_.norm_forward(executor, one_step, plain_norm<T>(tape.hidden_last.data(), p.norm_f_weight, D), tape.normed_last.data(),
                         D, tape.rstd_last.data());
-  linear_forward<T>(executor, one_step, steps_view<const T>(tape.normed_last.data(), one_step, D),
-                    {p.head_weight, {outputs(), D}}, p.head_bias, steps_view(tape.out.data(), one_step, outputs()));
+  linear_forward<T>(kernels_, executor, one_step, steps_view<const T>(tape.normed_last.data(), one_step, D),
+                    {p.head_weight, {outputs(), D}}, p.head_bias, steps_view(tape.out.data(), one_step, outputs()),
+                    workspace_.scratch);
 }
 
 template <class T>
@@ -176,10 +177,10 @@ void Forecaster<T>::backward(Executor& executor, const ModelParameters<const T>&
   const Segments one_step = Segments::whole(R, 1);
   grow(d_normed_, size), grow(d_branch_, size);
   const View<const T, 3> d_head = steps_view<const T>(d_out.data(), one_step, outputs());
-  linear_backward_input<T>(executor, one_step, d_head, {p.head_weight, {outputs(), D}},
-                           steps_view(d_normed_.data(), one_step, D));
-  linear_backward_weight<T>(executor, d_head, steps_view<const T>(tape.normed_last.data(), one_step, D),
-                            {gradient.head_weight, {outputs(), D}}, gradient.head_bias);
+  linear_backward_input<T>(kernels_, executor, one_step, d_head, {p.head_weight, {outputs(), D}},
+                           steps_view(d_normed_.data(), one_step, D), workspace_.scratch);
+  linear_backward_weight<T>(kernels_, executor, one_step, d_head, steps_view<const T>(tape.normed_last.data(), one_step, D),
+                            {gradient.head_weight, {outputs(), D}}, gradient.head_bias, workspace_.scratch);
   kernels_.norm_backward(executor, one_step, plain_norm<T>(tape.hidden_last.data(), p.norm_f_weight, D), tape.rstd_last.data(),
                          d_normed_.data(), D, {d_branch_.data(), nullptr, gradient.norm_f_weight}, workspace_.scratch);
   d_hidden_.assign(static_cast<size_t>(size), T(0));
@@ -198,9 +199,9 @@ void Forecaster<T>::backward(Executor& executor, const ModelParameters<const T>&
     for (int64_t at = 0; at < size; ++at) d_hidden_[at] += d_branch_[at];
   }
   const int64_t token_width = config_.patch * features_per_sequence();
-  linear_backward_weight<T>(executor, steps_view<const T>(d_hidden_.data(), segments, D),
+  linear_backward_weight<T>(kernels_, executor, segments, steps_view<const T>(d_hidden_.data(), segments, D),
                             steps_view<const T>(tape.tokens.data(), segments, token_width),
-                            {gradient.embed_weight, {D, token_width}}, gradient.embed_bias);
+                            {gradient.embed_weight, {D, token_width}}, gradient.embed_bias, workspace_.scratch);
 }
 
 // ---- From the head to answers and their loss
@@ -332,8 +333,8 @@ void Forecaster<T>::step(Executor& executor, const T* weights, ModelState<T>& st
   normalise({frame.data, {state.rows, 1, frame.shape[1]}, {frame.strides[0], 0, frame.strides[1]}}, 0, tape_,
             std::vector<int64_t>(static_cast<size_t>(state.rows), 1));
   grow(tape_.hidden_last, R * D), grow(tape_.layers[0].rstd, R), grow(normed_, R * D), grow(branch_, R * D);
-  linear_forward<T>(executor, tape_.segments, steps_view<const T>(tape_.tokens.data(), tape_.segments, F),
-                    {p.embed_weight, {D, F}}, p.embed_bias, steps_view(tape_.hidden_last.data(), tape_.segments, D));
+  linear_forward<T>(kernels_, executor, tape_.segments, steps_view<const T>(tape_.tokens.data(), tape_.segments, F),
+                    {p.embed_weight, {D, F}}, p.embed_bias, steps_view(tape_.hidden_last.data(), tape_.segments, D), workspace_.scratch);
   for (int64_t i = 0; i < config_.layers; ++i) {
     const int64_t conv_size = static_cast<int64_t>(state.conv.size()) / config_.layers;
     const int64_t ssm_size = static_cast<int64_t>(state.ssm.size()) / config_.layers;

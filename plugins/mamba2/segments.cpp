@@ -8,7 +8,7 @@ namespace tutti::mamba2 {
 Segments Segments::whole(int64_t rows, int64_t steps) {
   Segments result(rows, steps);
   if (steps > 0)
-    for (int64_t row = 0; row < rows; ++row) result.segments_.push_back({row, 0, steps, true, true});
+    for (int64_t row = 0; row < rows; ++row) result.add({row, 0, steps, true, true});
   return result;
 }
 
@@ -17,7 +17,7 @@ Segments Segments::left_padded(int64_t steps, const std::vector<int64_t>& length
   for (int64_t row = 0; row < result.rows_; ++row) {
     const int64_t length = lengths[static_cast<size_t>(row)];
     assert(length >= 1 && length <= steps);
-    result.segments_.push_back({row, steps - length, steps, true, true});
+    result.add({row, steps - length, steps, true, true});
   }
   return result;
 }
@@ -30,7 +30,7 @@ Segments Segments::packed(int64_t rows, int64_t steps, const int32_t* sequence) 
     for (int64_t begin = 0, end; begin < steps; begin = end) {
       for (end = begin + 1; end < steps && number[end] == number[begin];) ++end;
       if (number[begin] < 0) continue;
-      result.segments_.push_back({row, begin, end, is_first, false});
+      result.add({row, begin, end, is_first, false});
       is_first = false;
     }
     if (!is_first) result.segments_.back().is_last = true;
@@ -38,10 +38,15 @@ Segments Segments::packed(int64_t rows, int64_t steps, const int32_t* sequence) 
   return result;
 }
 
-int64_t Segments::longest() const {
-  int64_t length = 0;
-  for (const Segment& segment : segments_) length = std::max(length, segment.length());
-  return length;
+void Segments::add(const Segment& segment) {
+  const int64_t begin = segment.row * steps_ + segment.begin, end = begin + segment.length();
+  if (!runs_.empty() && runs_.back().end == begin)
+    runs_.back().end = end;
+  else
+    runs_.push_back({begin, end});
+  segments_.push_back(segment);
+  longest_ = std::max(longest_, segment.length());
+  longest_run_ = std::max(longest_run_, runs_.back().end - runs_.back().begin);
 }
 
 template <class T>

@@ -17,6 +17,11 @@ struct Segment {
   int64_t length() const { return end - begin; }
 };
 
+// Positions begin … end-1 of the batch, row * steps + step, all of them inside segments.
+struct Run {
+  int64_t begin, end;
+};
+
 class Segments {
  public:
   // Every row is one sequence.
@@ -33,7 +38,12 @@ class Segments {
   int64_t steps() const { return steps_; }
   int64_t count() const { return static_cast<int64_t>(segments_.size()); }
   const Segment& operator[](int64_t index) const { return segments_[static_cast<std::size_t>(index)]; }
-  int64_t longest() const;
+  int64_t longest() const { return longest_; }
+
+  // Neighbouring segments joined: where each position is computed alone, the whole batch may be one run.
+  int64_t run_count() const { return static_cast<int64_t>(runs_.size()); }
+  const Run& run(int64_t index) const { return runs_[static_cast<std::size_t>(index)]; }
+  int64_t longest_run() const { return longest_run_; }
 
   // Zeroes the steps that are in no segment; values [rows, steps, width], dense.
   template <class T>
@@ -42,8 +52,12 @@ class Segments {
  private:
   Segments(int64_t rows, int64_t steps) : rows_(rows), steps_(steps) {}
 
+  void add(const Segment& segment);  // in the order of rows, then of steps
+
   int64_t rows_, steps_;
-  std::vector<Segment> segments_;  // by row, then by step
+  std::vector<Segment> segments_;
+  std::vector<Run> runs_;
+  int64_t longest_ = 0, longest_run_ = 0;
 };
 
 }  // namespace tutti::mamba2

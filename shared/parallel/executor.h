@@ -5,7 +5,6 @@
 
 #include <tutti/plugin.h>
 
-#include <algorithm>
 #include <cstdint>
 #include <exception>
 #include <mutex>
@@ -15,7 +14,7 @@ namespace tutti {
 
 class Executor {
  public:
-  virtual ~Executor() = default;
+  virtual ~Executor();
 
   virtual int thread_count() const = 0;
 
@@ -27,26 +26,35 @@ class Executor {
   // lowest block that threw is thrown here.
   template <class Body>
   void parallel_for(int64_t count, int64_t grain, Body&& body) {
-    Attempt<std::remove_reference_t<Body>> attempt{body};
+    Attempt<std::remove_reference_t<Body>> attempt{body, {}};
     run(count, grain, attempt.run_block, &attempt);
-    if (attempt.thrown) std::rethrow_exception(attempt.thrown);
+    attempt.failure.rethrow();
   }
 
  private:
+  // The exception of the lowest block that threw.
+  class Failure {
+   public:
+    void note(int64_t block) noexcept;  // the exception being handled; [any thread]
+    void rethrow();
+
+   private:
+    std::mutex mutex_;
+    std::exception_ptr thrown_;
+    int64_t thrown_at_ = 0;
+  };
+
   template <class Body>
   struct Attempt {
     Body& body;
-    std::mutex mutex{};
-    std::exception_ptr thrown{};
-    int64_t thrown_at = 0;
+    Failure failure;
 
     static void TUTTI_CALL run_block(void* argument, int64_t first, int64_t last) noexcept {
       auto& self = *static_cast<Attempt*>(argument);
       try {
         self.body(first, last);
       } catch (...) {
-        const std::lock_guard lock(self.mutex);
-        if (!self.thrown || first < self.thrown_at) self.thrown = std::current_exception(), self.thrown_at = first;
+        self.failure.note(first);
       }
     }
   };
@@ -55,15 +63,8 @@ class Executor {
 // Runs every block on the calling thread, in order.
 class SerialExecutor final : public Executor {
  public:
-  int thread_count() const override { return 1; }
-  void run(int64_t count, int64_t grain, tutti_range_fn body, void* argument) override {
-    grain = std::clamp<int64_t>(grain, 1, std::max<int64_t>(count, 1));
-    for (int64_t first = 0; first < count;) {
-      const int64_t last = first + std::min(grain, count - first);
-      body(argument, first, last);
-      first = last;
-    }
-  }
+  int thread_count() const override;
+  void run(int64_t count, int64_t grain, tutti_range_fn body, void* argument) override;
 };
 
 }  // namespace tutti

@@ -49,20 +49,20 @@ class Projections {
   explicit Projections(BlockCase<T>& block) : b_(block), p_(bind(block.parameters)), g_(bind(block.gradient)) {}
 
   void forward(Executor& executor) {
-    linear_forward<T>(executor, b_.segments, view(b_.tape.x, s().d_model), in_weight(), nullptr,
-                      out_view(b_.tape.projected, s().in_proj_width()));
-    linear_forward<T>(executor, b_.segments, view(b_.tape.mixed, s().d_inner), out_weight(), nullptr,
-                      out_view(b_.y, s().d_model));
+    linear_forward<T>(kernels_, executor, b_.segments, view(b_.tape.x, s().d_model), in_weight(), nullptr,
+                      out_view(b_.tape.projected, s().in_proj_width()), scratch_);
+    linear_forward<T>(kernels_, executor, b_.segments, view(b_.tape.mixed, s().d_inner), out_weight(), nullptr,
+                      out_view(b_.y, s().d_model), scratch_);
   }
   void backward(Executor& executor) {
     auto& w = b_.workspace;
-    linear_backward_input<T>(executor, b_.segments, view(w.d_out, s().d_model), out_weight(), out_view(w.d_mixed, s().d_inner));
-    linear_backward_weight<T>(executor, view(w.d_out, s().d_model), view(b_.tape.mixed, s().d_inner),
-                              {g_.out_proj_weight, {s().d_model, s().d_inner}}, nullptr);
-    linear_backward_input<T>(executor, b_.segments, view(w.d_projected, s().in_proj_width()), in_weight(),
-                             out_view(b_.d_x, s().d_model));
-    linear_backward_weight<T>(executor, view(w.d_projected, s().in_proj_width()), view(b_.tape.x, s().d_model),
-                              {g_.in_proj_weight, {s().in_proj_width(), s().d_model}}, nullptr);
+    linear_backward_input<T>(kernels_, executor, b_.segments, view(w.d_out, s().d_model), out_weight(), out_view(w.d_mixed, s().d_inner), scratch_);
+    linear_backward_weight<T>(kernels_, executor, b_.segments, view(w.d_out, s().d_model), view(b_.tape.mixed, s().d_inner),
+                              {g_.out_proj_weight, {s().d_model, s().d_inner}}, nullptr, scratch_);
+    linear_backward_input<T>(kernels_, executor, b_.segments, view(w.d_projected, s().in_proj_width()), in_weight(),
+                             out_view(b_.d_x, s().d_model), scratch_);
+    linear_backward_weight<T>(kernels_, executor, b_.segments, view(w.d_projected, s().in_proj_width()), view(b_.tape.x, s().d_model),
+                              {g_.in_proj_weight, {s().in_proj_width(), s().d_model}}, nullptr, scratch_);
   }
 
  private:
@@ -77,7 +77,9 @@ class Projections {
   Matrix<const T> out_weight() const { return {p_.out_proj_weight, {s().d_model, s().d_inner}}; }
 
   BlockCase<T>& b_;
+  const Kernels<T>& kernels_ = *find_kernels<T>("auto");
   BlockParameters<T> p_, g_;
+  Scratch<T> scratch_;
 };
 
 // The block's scan alone, with columns and time steps of its own.
@@ -93,14 +95,18 @@ class ScanAlone {
     d_columns_ = columns_, d_dt_ = dt_;
     y_ = random_values<T>(positions * b_.shape.d_ssm, 62), d_y_ = y_;
   }
-  void forward(Executor& executor) { kernels_.scan_forward(executor, b_.segments, scan(), y_.data(), b_.ssm1.data(), scratch_); }
+  void forward(Executor& executor) { kernels_.scan_forward(executor, b_.segments, scan(), y_.data(), nullptr, kept(), scratch_); }
   void backward(Executor& executor) {
     T *x = d_columns_.data(), *B = x + b_.shape.d_ssm, *C = B + b_.shape.ngroups * b_.shape.d_state;
-    kernels_.scan_backward(executor, b_.segments, scan(), d_y_.data(), nullptr,
+    kernels_.scan_backward(executor, b_.segments, scan(), kept(), d_y_.data(), nullptr,
                            {x, B, C, d_dt_.data(), d_A_.data(), d_D_.data(), nullptr}, scratch_);
   }
 
  private:
+  T* kept() {
+    kept_.resize(static_cast<size_t>(kernels_.scan_kept(b_.segments, scan())));
+    return kept_.data();
+  }
   Scan<T> scan() const {
     const BlockShape& s = b_.shape;
     const T *x = columns_.data(), *B = x + s.d_ssm, *C = B + s.ngroups * s.d_state;
@@ -110,7 +116,7 @@ class ScanAlone {
 
   BlockCase<T>& b_;
   const Kernels<T>& kernels_;
-  std::vector<T> columns_, d_columns_, dt_, d_dt_, A_, d_A_, D_, d_D_, y_, d_y_;
+  std::vector<T> columns_, d_columns_, dt_, d_dt_, A_, d_A_, D_, d_D_, y_, d_y_, kept_;
   Scratch<T> scratch_;
 };
 
@@ -139,7 +145,7 @@ void print_row(int rounds, int64_t state, int threads) {
   const std::vector<T> d_y = random_values<T>(8 * 60 * shape.d_model, 70), d_conv(block.conv1.size()), d_ssm(block.ssm1.size());
   block.forward("auto", &pool), block.backward(d_y, d_conv, d_ssm, "auto", &pool);
   Projections<T> projections(block);
-  ScanAlone<T> reference(block, "reference"), chunked(block, "chunked");
+  ScanAlone<T> reference(block, "reference"), chunked(block, "auto");
   const std::vector<double> ms =
       medians(rounds, {[&] { projections.forward(pool); }, [&] { projections.forward(pool), projections.backward(pool); },
                        [&] { block.forward("auto", &pool); },

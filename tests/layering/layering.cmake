@@ -34,7 +34,7 @@ set(MUST_NOT_INCLUDE
 # A regular expression on lines : the beginnings of the paths that it is for : those that are excused, - for none : what is wrong.
 set(MUST_NOT_CONTAIN
   "^[ \t]*#[ \t]*include[ \t]*<(Q[A-Z]|Qt) : plugin_api/ shared/ plugins/ : - : includes Qt, which is for host/ alone"
-  "^[ \t]*#[ \t]*(if|ifdef|ifndef|elif)[^a-z].*(CUDA|HIP|SYCL|METAL|AVX|SSE|NEON|BLAS|BACKEND) : plugins/mamba2/ : plugins/mamba2/kernels/kernels.cpp : asks for a backend, which kernels/kernels.cpp alone does"
+  "^[ \t]*#[ \t]*(if|ifdef|ifndef|elif)[^a-z].*(CUDA|HIP|SYCL|METAL|AVX|SSE|NEON|BLAS|BACKEND) : plugins/mamba2/ : plugins/mamba2/kernels/kernels.cpp plugins/mamba2/kernels/cpu/vector.h : asks for a backend, which kernels/kernels.cpp and kernels/cpu/vector.h alone do"
 )
 
 # Names of files (without extension) and folders that mean no idea was found.

@@ -22,13 +22,18 @@ namespace tutti::mamba2 {
 template <class T>
 class Scratch {
  public:
-  T* reserve(int64_t elements) {
-    if (static_cast<int64_t>(memory_.size()) < elements) memory_.resize(static_cast<size_t>(elements));
-    return memory_.data();
-  }
+  T* reserve(int64_t elements);
 
  private:
   std::vector<T> memory_;
+};
+
+// A linear layer y = x W^T + b. Weights lie [outputs, inputs] as in PyTorch.
+template <class T>
+struct Linear {
+  int64_t inputs, outputs;
+  const T* weight;  // [outputs, inputs]
+  const T* bias;    // [outputs], or null
 };
 
 // y[t,c] = silu(bias[c] + sum_k weight[c,k] x[t-(width-1)+k, c]); before the first step lies the initial state.
@@ -112,6 +117,16 @@ template <class T>
 struct Kernels {
   const char* name;
 
+  // x [rows, steps, inputs] with x_stride, y [rows, steps, outputs] with y_stride. Each output is one chain of fused
+  // multiply-adds in the order of the inputs, begun from the bias.
+  void (*linear_forward)(Executor& executor, const Segments& segments, const Linear<T>& linear, const T* x, int64_t x_stride,
+                         T* y, int64_t y_stride, Scratch<T>& scratch);
+  void (*linear_backward_input)(Executor& executor, const Segments& segments, const Linear<T>& linear, const T* d_y,
+                                int64_t y_stride, T* d_x, int64_t x_stride, Scratch<T>& scratch);
+  // d_weight [outputs, inputs]; d_bias [outputs], or null.
+  void (*linear_backward_weight)(Executor& executor, const Segments& segments, const Linear<T>& linear, const T* x,
+                                 int64_t x_stride, const T* d_y, int64_t y_stride, T* d_weight, T* d_bias, Scratch<T>& scratch);
+
   // y [rows, steps, channels], dense. final_state [rows, width-1, channels], or null; may be the initial one.
   void (*conv_forward)(Executor& executor, const Segments& segments, const Conv<T>& conv, T* y, T* final_state);
   // d_y [rows, steps, channels], dense; d_final like the final state, or null.
@@ -130,18 +145,24 @@ struct Kernels {
   void (*norm_backward)(Executor& executor, const Segments& segments, const Norm<T>& norm, const T* rstd, const T* d_out,
                         int64_t out_stride, const NormGradient<T>& gradient, Scratch<T>& scratch);
 
+  // How many numbers the forward scan keeps for the backward one: states at a few places, where it begins again.
+  int64_t (*scan_kept)(const Segments& segments, const Scan<T>& scan);
   // y [rows, steps, heads, headdim], dense. final_state [rows, heads, headdim, state], or null; not the initial one.
-  void (*scan_forward)(Executor& executor, const Segments& segments, const Scan<T>& scan, T* y, T* final_state,
+  // kept [scan_kept], or null where no backward pass follows.
+  void (*scan_forward)(Executor& executor, const Segments& segments, const Scan<T>& scan, T* y, T* final_state, T* kept,
                        Scratch<T>& scratch);
-  // d_y like y; d_final like the final state, or null. States are computed again, not kept from the forward pass.
-  void (*scan_backward)(Executor& executor, const Segments& segments, const Scan<T>& scan, const T* d_y, const T* d_final,
-                        const ScanGradient<T>& gradient, Scratch<T>& scratch);
+  // d_y like y; d_final like the final state, or null; kept as the forward left it. All other states are computed again.
+  void (*scan_backward)(Executor& executor, const Segments& segments, const Scan<T>& scan, const T* kept, const T* d_y,
+                        const T* d_final, const ScanGradient<T>& gradient, Scratch<T>& scratch);
   // One step of every row: steps is 1, initial is ignored, h [rows, heads, headdim, state] is read and updated.
   void (*scan_step)(Executor& executor, int64_t rows, const Scan<T>& scan, T* h, T* y);
 };
 
-// The table of that name: "reference" (the recurrences as printed, on one thread), "chunked" (chunks as matrix
-// products) or "auto" (the fastest here). Null for another name.
+// The tables that run on this machine, from the slowest to the fastest: "reference" (plain loops on one thread), then those
+// of instruction sets, which differ in speed and in no bit.
+std::vector<const char*> kernel_names();
+
+// The table of that name; "auto" is the fastest. Null for a name that isn't among kernel_names.
 template <class T>
 const Kernels<T>* find_kernels(const char* name);
 

@@ -11,6 +11,13 @@ void for_each_segment(const Segments& segments, Body body) {
   for (int64_t s = 0; s < segments.count(); ++s) body(segments[s]);
 }
 
+// Calls body(position) for all positions inside segments in order.
+template <class Body>
+void for_each_position(const Segments& segments, Body body) {
+  for (int64_t r = 0; r < segments.run_count(); ++r)
+    for (int64_t at = segments.run(r).begin; at < segments.run(r).end; ++at) body(at);
+}
+
 // Where input step t (from the segment's begin; negative: before it) lies: in x, in the initial state, or nowhere.
 template <class T>
 T conv_input(const Segments& segments, const Segment& segment, const Conv<T>& conv, int64_t t, int64_t c) {
@@ -28,7 +35,44 @@ T conv_sum(const Segments& segments, const Segment& segment, const Conv<T>& conv
   return sum;
 }
 
-}  // namespace
+template <class T>
+void linear_forward(Executor&, const Segments& segments, const Linear<T>& a, const T* x, int64_t x_stride, T* y, int64_t y_stride,
+                    Scratch<T>&) {
+  for_each_position(segments, [&](int64_t at) {
+    for (int64_t o = 0; o < a.outputs; ++o) {
+      T sum = a.bias ? a.bias[o] : T(0);
+      for (int64_t i = 0; i < a.inputs; ++i) sum = std::fma(x[at * x_stride + i], a.weight[o * a.inputs + i], sum);
+      y[at * y_stride + o] = sum;
+    }
+  });
+}
+
+template <class T>
+void linear_backward_input(Executor&, const Segments& segments, const Linear<T>& a, const T* d_y, int64_t y_stride, T* d_x,
+                           int64_t x_stride, Scratch<T>&) {
+  for_each_position(segments, [&](int64_t at) {
+    for (int64_t i = 0; i < a.inputs; ++i) {
+      T sum = T(0);
+      for (int64_t o = 0; o < a.outputs; ++o) sum = std::fma(d_y[at * y_stride + o], a.weight[o * a.inputs + i], sum);
+      d_x[at * x_stride + i] = sum;
+    }
+  });
+}
+
+template <class T>
+void linear_backward_weight(Executor&, const Segments& segments, const Linear<T>& a, const T* x, int64_t x_stride, const T* d_y,
+                            int64_t y_stride, T* d_weight, T* d_bias, Scratch<T>&) {
+  for_each_position(segments, [&](int64_t at) {
+    for (int64_t o = 0; o < a.outputs; ++o) {
+      const T d = d_y[at * y_stride + o];
+      for (int64_t i = 0; i < a.inputs; ++i) {
+        T& sum = d_weight[o * a.inputs + i];
+        sum = std::fma(d, x[at * x_stride + i], sum);
+      }
+      if (d_bias) d_bias[o] += d;
+    }
+  });
+}
 
 template <class T>
 void conv_forward(Executor&, const Segments& segments, const Conv<T>& conv, T* y, T* final_state) {
@@ -155,7 +199,12 @@ void norm_backward(Executor&, const Segments& segments, const Norm<T>& a, const 
 }
 
 template <class T>
-void scan_forward(Executor&, const Segments& segments, const Scan<T>& a, T* y, T* final_state, Scratch<T>& scratch) {
+int64_t scan_kept(const Segments&, const Scan<T>&) {
+  return 0;
+}
+
+template <class T>
+void scan_forward(Executor&, const Segments& segments, const Scan<T>& a, T* y, T* final_state, T*, Scratch<T>& scratch) {
   const int64_t P = a.headdim, N = a.state;
   T* h = scratch.reserve(P * N);
   for_each_segment(segments, [&](const Segment& segment) {
@@ -183,7 +232,7 @@ void scan_forward(Executor&, const Segments& segments, const Scan<T>& a, T* y, T
 // d_h_t = C_t d_y_t + exp(dt_{t+1} A) d_h_{t+1}, from the last step to the first; every other gradient follows from
 // d_h_t by the product rule.
 template <class T>
-void scan_backward(Executor&, const Segments& segments, const Scan<T>& a, const T* d_y, const T* d_final,
+void scan_backward(Executor&, const Segments& segments, const Scan<T>& a, const T*, const T* d_y, const T* d_final,
                    const ScanGradient<T>& gradient, Scratch<T>& scratch) {
   const int64_t P = a.headdim, N = a.state;
   T* states = scratch.reserve((segments.longest() + 2) * P * N);  // before each step
@@ -259,19 +308,18 @@ void scan_step(Executor&, int64_t rows, const Scan<T>& a, T* h, T* y) {
     }
 }
 
-#define TUTTI_INSTANTIATE(T)                                                                                                   \
-  template void conv_forward(Executor&, const Segments&, const Conv<T>&, T*, T*);                                              \
-  template void conv_backward(Executor&, const Segments&, const Conv<T>&, const T*, const T*, const ConvGradient<T>&);         \
-  template void time_step_forward(Executor&, const Segments&, const TimeStep<T>&, T*);                                         \
-  template void time_step_backward(Executor&, const Segments&, const TimeStep<T>&, const T*, T*, T*);                          \
-  template void norm_forward(Executor&, const Segments&, const Norm<T>&, T*, int64_t, T*);                                     \
-  template void norm_backward(Executor&, const Segments&, const Norm<T>&, const T*, const T*, int64_t, const NormGradient<T>&, \
-                              Scratch<T>&);                                                                                    \
-  template void scan_forward(Executor&, const Segments&, const Scan<T>&, T*, T*, Scratch<T>&);                                 \
-  template void scan_backward(Executor&, const Segments&, const Scan<T>&, const T*, const T*, const ScanGradient<T>&,          \
-                              Scratch<T>&);                                                                                    \
-  template void scan_step(Executor&, int64_t, const Scan<T>&, T*, T*)
-TUTTI_INSTANTIATE(float);
-TUTTI_INSTANTIATE(double);
+}  // namespace
+
+template <class T>
+const Kernels<T>& kernels() {
+  static constexpr Kernels<T> table{"reference",          linear_forward<T>,    linear_backward_input<T>, linear_backward_weight<T>,
+                                    conv_forward<T>,      conv_backward<T>,     time_step_forward<T>,     time_step_backward<T>,
+                                    norm_forward<T>,      norm_backward<T>,     scan_kept<T>,             scan_forward<T>,
+                                    scan_backward<T>,     scan_step<T>};
+  return table;
+}
+
+template const Kernels<float>& kernels();
+template const Kernels<double>& kernels();
 
 }  // namespace tutti::mamba2::reference

@@ -7,7 +7,7 @@
 #include "plugins/mamba2/kernels/cpu/cpu.h"
 #include "plugins/mamba2/kernels/cpu/elementwise.h"
 
-namespace tutti::mamba2::cpu {
+namespace tutti::mamba2::TUTTI_KERNELS {
 namespace {
 
 constexpr int64_t kBlock = 128;   // channels handled together, and in the backward pass a task for the threads
@@ -182,4 +182,4 @@ void conv_backward(Executor& executor, const Segments& segments, const Conv<T>& 
 TUTTI_INSTANTIATE(float);
 TUTTI_INSTANTIATE(double);
 
-}  // namespace tutti::mamba2::cpu
+}  // namespace tutti::mamba2::TUTTI_KERNELS

@@ -9,7 +9,7 @@
 #include <cmath>
 #include <cstdint>
 
-namespace tutti::mamba2::cpu {
+namespace tutti::mamba2::TUTTI_KERNELS {
 
 template <class T>
 struct ExpConstants;
@@ -92,4 +92,4 @@ inline T fast_softplus(T v) {
   return (v < T(0) ? T(0) : v) + log1p;
 }
 
-}  // namespace tutti::mamba2::cpu
+}  // namespace tutti::mamba2::TUTTI_KERNELS

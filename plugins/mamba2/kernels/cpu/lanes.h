@@ -5,7 +5,7 @@
 #include <array>
 #include <cstdint>
 
-namespace tutti::mamba2::cpu {
+namespace tutti::mamba2::TUTTI_KERNELS {
 
 // The sum of term(i), i = 0 … count-1.
 template <class T, class Term>
@@ -26,4 +26,4 @@ inline T dot(const T* a, const T* b, int64_t count) {
   return sum_in_lanes<T>(count, [&](int64_t i) { return a[i] * b[i]; });
 }
 
-}  // namespace tutti::mamba2::cpu
+}  // namespace tutti::mamba2::TUTTI_KERNELS

@@ -6,7 +6,7 @@
 #include "plugins/mamba2/kernels/cpu/lanes.h"
 #include "plugins/mamba2/kernels/cpu/tasks.h"
 
-namespace tutti::mamba2::cpu {
+namespace tutti::mamba2::TUTTI_KERNELS {
 
 template <class T>
 void norm_forward(Executor& executor, const Segments& segments, const Norm<T>& a, T* out, int64_t out_stride, T* rstd) {
@@ -98,4 +98,4 @@ void norm_backward(Executor& executor, const Segments& segments, const Norm<T>& 
 TUTTI_INSTANTIATE(float);
 TUTTI_INSTANTIATE(double);
 
-}  // namespace tutti::mamba2::cpu
+}  // namespace tutti::mamba2::TUTTI_KERNELS

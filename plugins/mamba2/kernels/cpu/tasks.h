@@ -7,7 +7,7 @@
 
 #include "shared/parallel/executor.h"
 
-namespace tutti::mamba2::cpu {
+namespace tutti::mamba2::TUTTI_KERNELS {
 
 // How many pieces of memory for_each_task needs.
 inline int64_t count_workers(const Executor& executor, int64_t tasks) {
@@ -25,4 +25,4 @@ void for_each_task(Executor& executor, int64_t tasks, Body body) {
   });
 }
 
-}  // namespace tutti::mamba2::cpu
+}  // namespace tutti::mamba2::TUTTI_KERNELS

@@ -3,7 +3,7 @@
 #include "plugins/mamba2/kernels/cpu/cpu.h"
 #include "plugins/mamba2/kernels/cpu/elementwise.h"
 
-namespace tutti::mamba2::cpu {
+namespace tutti::mamba2::TUTTI_KERNELS {
 
 template <class T>
 void time_step_forward(Executor& executor, const Segments& segments, const TimeStep<T>& a, T* dt) {
@@ -40,4 +40,4 @@ void time_step_backward(Executor& executor, const Segments& segments, const Time
 TUTTI_INSTANTIATE(float);
 TUTTI_INSTANTIATE(double);
 
-}  // namespace tutti::mamba2::cpu
+}  // namespace tutti::mamba2::TUTTI_KERNELS

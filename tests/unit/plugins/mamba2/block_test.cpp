@@ -52,12 +52,12 @@ void check_gradients(BlockCase<double> c, const char* kernels) {
 }  // namespace
 
 TEST_CASE("every gradient of a block is the limit of its differences") {
-  const char* kernels = GENERATE("reference", "chunked");
+  const char* kernels = GENERATE("reference", "auto");
   for (const BlockShape& shape : interesting_shapes()) check_gradients({shape, Segments::whole(2, 7)}, kernels);
 }
 
 TEST_CASE("gradients are right in packed and padded rows") {
-  const char* kernels = GENERATE("reference", "chunked");
+  const char* kernels = GENERATE("reference", "auto");
   const std::vector<int32_t> sequence{0, 0, 0, 1, 1, 2, 2, -1, -1, 4, 4, 4, 4, 4};
   for (const BlockShape& shape : interesting_shapes()) {
     check_gradients({shape, Segments::packed(2, 7, sequence.data())}, kernels);
@@ -76,14 +76,14 @@ TEST_CASE("chunks of any length give what the recurrences give") {
           shape.d_model = 4, shape.d_inner = shape.d_ssm = 9, shape.headdim = 3, shape.ngroups = groups, shape.d_state = state;
           shape.chunk = chunk;
           BlockCase<double> reference(shape, Segments::whole(1, steps)), chunked = reference;
-          reference.forward("reference"), chunked.forward("chunked");
+          reference.forward("reference"), chunked.forward("auto");
           INFO("chunk " << chunk << " steps " << steps << " groups " << groups << " state " << state);
           REQUIRE(relative_difference(chunked.y, reference.y) < 1e-12);  // rounding of 257 steps
           REQUIRE(relative_difference(chunked.ssm1, reference.ssm1) < 1e-12);
           REQUIRE(chunked.conv1 == reference.conv1);
           const auto d_y = random_values<double>(static_cast<int64_t>(reference.y.size()), 90);
           reference.backward(d_y, reference.conv0, reference.ssm0, "reference");
-          chunked.backward(d_y, reference.conv0, reference.ssm0, "chunked");
+          chunked.backward(d_y, reference.conv0, reference.ssm0, "auto");
           REQUIRE(relative_difference(chunked.d_x, reference.d_x) < 1e-11);
           REQUIRE(relative_difference(chunked.d_ssm0, reference.d_ssm0) < 1e-11);
           for (size_t i = 0; i < reference.gradient.size(); ++i) {
@@ -92,4 +92,27 @@ TEST_CASE("chunks of any length give what the recurrences give") {
           }
         }
     }
+}
+
+TEMPLATE_TEST_CASE("all instruction sets give the same bits", "", float, double) {
+  std::vector<BlockCase<TestType>> cases;
+  std::vector<std::string> names;
+  for (const char* name : kernel_names()) {
+    if (name == std::string("reference")) continue;
+    BlockShape shape;
+    shape.d_model = 24, shape.d_inner = 60, shape.d_ssm = 42, shape.headdim = 7, shape.ngroups = 2, shape.d_state = 19;
+    shape.chunk = 10, shape.bias = true;
+    cases.emplace_back(shape, Segments::left_padded(93, {93, 17, 60}));
+    names.push_back(name);
+    const auto d_y = random_values<TestType>(3 * 93 * shape.d_model, 40);
+    cases.back().forward(name), cases.back().backward(d_y, cases.back().conv0, cases.back().ssm0, name);
+  }
+  for (size_t i = 1; i < cases.size(); ++i) {
+    INFO(names[i] << " against " << names[0]);
+    CHECK(cases[i].y == cases[0].y);
+    CHECK(cases[i].ssm1 == cases[0].ssm1);
+    CHECK(cases[i].d_x == cases[0].d_x);
+    CHECK(cases[i].d_ssm0 == cases[0].d_ssm0);
+    CHECK(cases[i].gradient == cases[0].gradient);
+  }
 }

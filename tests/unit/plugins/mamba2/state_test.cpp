@@ -78,7 +78,7 @@ TEST_CASE("the gradient through two parts, handed over by their states, is that 
 }
 
 TEST_CASE("step after step a block gives what forward gives, with every option") {
-  const char* kernels = GENERATE("reference", "chunked");
+  const char* kernels = GENERATE("reference", "auto");
   for (const BlockShape& shape : interesting_shapes()) {
     BlockCase<double> c(shape, Segments::whole(3, 9));
     c.forward(kernels);
@@ -142,7 +142,7 @@ TEST_CASE("padding leaks nothing, not even NaN, and rows of different lengths gi
 
 TEST_CASE("outputs, states and gradients have the same bits at one thread and at two") {
   ThreadPool one(1), two(2);
-  for (const char* kernels : {"reference", "chunked"})
+  for (const char* kernels : {"reference", "auto"})
     for (const BlockShape& shape : interesting_shapes()) {
       BlockCase<double> serial(shape, Segments::left_padded(40, {40, 33, 1, 17, 40})), parallel = serial;
       serial.forward(kernels, &one), parallel.forward(kernels, &two);

@@ -5,7 +5,7 @@
 #include <limits>
 #include <vector>
 
-using namespace tutti::mamba2::cpu;
+using namespace tutti::mamba2::TUTTI_KERNELS;
 
 namespace {
 

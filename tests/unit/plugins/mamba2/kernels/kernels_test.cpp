@@ -14,7 +14,7 @@ namespace {
 template <class T>
 struct ScanCase {
   int64_t steps, P, N, chunk;
-  std::vector<T> columns, dt, A, D, y, h;
+  std::vector<T> columns, dt, A, D, y, h, kept;
   Segments segments;
 
   ScanCase(int64_t steps, int64_t P, int64_t N, int64_t chunk)
@@ -37,7 +37,9 @@ struct ScanCase {
   void run(const char* kernels) {
     SerialExecutor executor;
     Scratch<T> scratch;
-    find_kernels<T>(kernels)->scan_forward(executor, segments, scan(), y.data(), h.data(), scratch);
+    const Kernels<T>& table = *find_kernels<T>(kernels);
+    kept.resize(static_cast<size_t>(table.scan_kept(segments, scan())));
+    table.scan_forward(executor, segments, scan(), y.data(), h.data(), kept.data(), scratch);
   }
   // Gradients of a sum of y and h, all in one list.
   std::vector<T> gradients(const char* kernels) {
@@ -46,7 +48,7 @@ struct ScanCase {
     const std::vector<T> d_y(y.size(), T(1)), d_h(h.size(), T(1));
     std::vector<T> d_columns(columns.size()), d_dt(dt.size()), d_A(1), d_D(1), d_initial(h.size());
     find_kernels<T>(kernels)->scan_backward(
-        executor, segments, scan(), d_y.data(), d_h.data(),
+        executor, segments, scan(), kept.data(), d_y.data(), d_h.data(),
         {d_columns.data(), d_columns.data() + P, d_columns.data() + P + N, d_dt.data(), d_A.data(), d_D.data(), d_initial.data()},
         scratch);
     for (const auto* more : {&d_dt, &d_A, &d_D, &d_initial}) d_columns.insert(d_columns.end(), more->begin(), more->end());
@@ -60,7 +62,7 @@ TEST_CASE("a scan of two steps is what one works out by hand") {
   // A = -ln 2, so dt = 1 halves the state and dt = 2 quarters it.
   // step 1, dt 1: h = 1*3*[1,2] = [3,6];            y = 1*3 + 1*6 + 0.5*3 = 10.5
   // step 2, dt 2: h = [3,6]/4 + 2*5*[0,1] = [0.75,11.5]; y = 2*0.75 - 11.5 + 0.5*5 = -7.5
-  for (const char* kernels : {"reference", "chunked"})
+  for (const char* kernels : {"reference", "auto"})
     for (int64_t chunk : {1, 2}) {
       ScanCase<double> c(2, 1, 2, chunk);
       c.columns = {3, 1, 2, 1, 1, 5, 0, 1, 2, -1};
@@ -76,7 +78,7 @@ TEST_CASE("a scan of two steps is what one works out by hand") {
 TEST_CASE("a convolution of width two is what one works out by hand") {
   // silu(bias + w0 x[t-1] + w1 x[t]) with x = 1, 2, 4, an initial input of 10, w = (0.5, 2), bias -1: sums 6, 3.5, 8.
   const std::vector<double> x{1, 2, 4}, weight{0.5, 2}, bias{-1}, initial{10};
-  for (const char* kernels : {"reference", "chunked"}) {
+  for (const char* kernels : {"reference", "auto"}) {
     std::vector<double> y(3), final_state(1);
     SerialExecutor executor;
     find_kernels<double>(kernels)->conv_forward(executor, Segments::whole(1, 3),
@@ -100,7 +102,7 @@ TEST_CASE("softplus is right from very negative to very large arguments") {
 
 TEST_CASE("time steps stay inside their limits and pass no gradient outside") {
   const std::vector<double> raw{-100, -20, -3, 0, 20, 89, 1e4}, bias{0.0};
-  for (const char* kernels : {"reference", "chunked"}) {
+  for (const char* kernels : {"reference", "auto"}) {
     const auto* table = find_kernels<double>(kernels);
     std::vector<double> dt(7), d_raw(7), d_bias(1);
     SerialExecutor executor;
@@ -131,11 +133,11 @@ TEMPLATE_TEST_CASE("the longest time steps and the fastest decays leave everythi
         for (size_t t = 0; t < reference.dt.size(); ++t)
           reference.dt[t] = static_cast<T>(t % 3 == 0 ? largest : t % 3 == 1 ? 0.0 : 0.01);
         ScanCase<T> chunked = reference;
-        reference.run("reference"), chunked.run("chunked");
+        reference.run("reference"), chunked.run("auto");
         INFO(steps << " steps, A " << -decay << ", dt " << largest);
         REQUIRE(all_finite(chunked.y));
         REQUIRE(relative_difference(chunked.y, reference.y) < tolerance);
-        const auto gradients = chunked.gradients("chunked"), expected = reference.gradients("reference");
+        const auto gradients = chunked.gradients("auto"), expected = reference.gradients("reference");
         REQUIRE(all_finite(gradients));
         REQUIRE(relative_difference(gradients, expected) < 10 * tolerance);
       }
@@ -148,7 +150,7 @@ TEST_CASE("a long step before does not blur the short ones after it") {
   narrow.dt.assign(40, 0.01f), narrow.dt[3] = 1e5f;
   for (size_t i = 0; i < narrow.columns.size(); ++i) wide.columns[i] = narrow.columns[i];
   for (size_t i = 0; i < narrow.dt.size(); ++i) wide.dt[i] = narrow.dt[i];
-  narrow.run("chunked"), wide.run("reference");
+  narrow.run("auto"), wide.run("reference");
   const std::vector<float> after(narrow.y.begin() + 8, narrow.y.end());
   const std::vector<double> expected(wide.y.begin() + 8, wide.y.end());
   CHECK(relative_difference(after, expected) < 1e-5);
@@ -159,13 +161,17 @@ TEST_CASE("f32 drifts from f64 only slowly over sixteen thousand steps") {
   ScanCase<double> wide(16384, 2, 4, 64);
   for (size_t i = 0; i < narrow.columns.size(); ++i) wide.columns[i] = narrow.columns[i];
   for (size_t t = 0; t < narrow.dt.size(); ++t) wide.dt[t] = narrow.dt[t] = 1e-3f;
-  narrow.run("chunked"), wide.run("chunked");
+  narrow.run("auto"), wide.run("auto");
   CHECK(relative_difference(narrow.y, wide.y) < 1e-5);
 }
 
 TEST_CASE("kernels are found by name and only by a true one") {
-  CHECK(find_kernels<float>("reference")->name == std::string("reference"));
-  CHECK(find_kernels<double>("chunked")->name == std::string("chunked"));
-  CHECK(find_kernels<double>("auto") != nullptr);
-  CHECK(find_kernels<double>("cuda") == nullptr);
+  CHECK(kernel_names().front() == std::string("reference"));
+  for (const char* name : kernel_names()) {
+    CHECK(find_kernels<float>(name)->name == std::string(name));
+    CHECK(find_kernels<double>(name)->name == std::string(name));
+  }
+  CHECK(find_kernels<double>("auto")->name == std::string(kernel_names().back()));
+  CHECK(find_kernels<float>("") == nullptr);
+  CHECK(find_kernels<float>("fast") == nullptr);
 }
