@@ -121,6 +121,7 @@ Result<void> train_fold(Fold& fold, const Experiment& experiment, const RunFolde
                             experiment.seed * 1000003 + static_cast<uint64_t>(fold.index),
                             folder.checkpoint(fold.index, name),
                             folder.training_state(fold.index, name),
+                            folder.training_log(fold.index, name),
                             title_of(fold, name)};
     Result<TrainingRecord> record = train_member(task, bench.progress);
     if (!record) return record.error();

@@ -82,6 +82,9 @@ fs::path RunFolder::checkpoint(int64_t fold, const std::string& member) const { 
 fs::path RunFolder::training_state(int64_t fold, const std::string& member) const {
   return path_ / "checkpoints" / fmt::format("fold-{}", fold + 1) / (file_name_for(member) + ".training.safetensors");
 }
+fs::path RunFolder::training_log(int64_t fold, const std::string& member) const {
+  return path_ / "checkpoints" / fmt::format("fold-{}", fold + 1) / (file_name_for(member) + ".training.csv");
+}
 fs::path RunFolder::prediction(int64_t fold, const std::string& entry) const {
   return path_ / "predictions" / fmt::format("fold-{}", fold + 1) / (file_name_for(entry) + ".safetensors");
 }

@@ -26,6 +26,7 @@ class RunFolder {
   const std::filesystem::path& path() const { return path_; }
   std::filesystem::path checkpoint(int64_t fold, const std::string& member) const;
   std::filesystem::path training_state(int64_t fold, const std::string& member) const;
+  std::filesystem::path training_log(int64_t fold, const std::string& member) const;
   std::filesystem::path prediction(int64_t fold, const std::string& entry) const;
 
   // Makes the folders that a fold's files go to.

@@ -12,6 +12,7 @@
 #include <optional>
 
 #include "host/evaluate/prediction.h"
+#include "host/evaluate/run_folder.h"
 #include "shared/checkpoint/safetensors.h"
 #include "shared/random/philox.h"
 
@@ -76,6 +77,8 @@ std::vector<double> from_json(const json& list) {
 std::map<std::string, std::string> metadata_of(const Memory& memory, const HostedModel& model) {
   const json state{{"train_loss", to_json(memory.record.train_loss)},
                    {"valid_loss", to_json(memory.record.valid_loss)},
+                   {"learning_rate", to_json(memory.record.learning_rate)},
+                   {"epoch_seconds", to_json(memory.record.epoch_seconds)},
                    {"best_epoch", memory.record.best_epoch},
                    {"best_loss", std::isfinite(memory.best_loss) ? json(memory.best_loss) : json()},
                    {"epochs_done", memory.epochs_done},
@@ -95,6 +98,8 @@ Result<Memory> memory_from(const Checkpoint& checkpoint, const fs::path& path) {
   try {
     memory.record.train_loss = from_json(state.at("train_loss"));
     memory.record.valid_loss = from_json(state.at("valid_loss"));
+    memory.record.learning_rate = from_json(state.at("learning_rate"));
+    memory.record.epoch_seconds = from_json(state.at("epoch_seconds"));
     memory.record.best_epoch = state.at("best_epoch");
     memory.record.seconds = state.at("seconds");
     memory.record.first_epoch_shown = state.at("first_epoch_shown");
@@ -122,10 +127,27 @@ std::vector<NamedTensor> without_prefix(const std::string& prefix, const std::ve
   return list;
 }
 
+// A line an epoch, counted from 1; an empty cell where there was no value.
+std::string log_of(const TrainingRecord& record) {
+  const auto cell = [](double value) { return std::isfinite(value) ? fmt::format("{}", value) : std::string(); };
+  std::string text = "epoch,train_loss,valid_loss,learning_rate,seconds\n";
+  for (size_t epoch = 0; epoch < record.train_loss.size(); ++epoch)
+    text += fmt::format("{},{},{},{},{:.3f}\n", epoch + 1, cell(record.train_loss[epoch]), cell(record.valid_loss[epoch]),
+                        cell(record.learning_rate[epoch]), record.epoch_seconds[epoch]);
+  return text;
+}
+
+// What the model told of itself in a step under this name; NaN where it didn't.
+double scalar_of(const StepReport& step, std::string_view name) {
+  for (const auto& [key, value] : step.scalars)
+    if (key == name) return value;
+  return kNone;
+}
+
 class TrainingLoop {
  public:
   TrainingLoop(const TrainingTask& task, Progress& progress) : task_(task), model_(*task.model), progress_(progress) {
-    epochs_ = model_.type().training == TUTTI_TRAINING_CLOSED_FORM ? 1 : task.plan.epochs;
+    epochs_ = closed_form() ? 1 : task.plan.epochs;
     batches_ = (static_cast<int64_t>(task.train->size()) + task.plan.batch - 1) / task.plan.batch;
   }
 
@@ -146,8 +168,11 @@ class TrainingLoop {
     while (memory_.epochs_done < epochs_ && !out_of_patience()) {
       const auto start = std::chrono::steady_clock::now();
       TUTTI_TRY(const bool healthy, run_epoch());
-      memory_.record.seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+      const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+      memory_.record.seconds += seconds;
       if (!healthy) break;
+      memory_.record.epoch_seconds.push_back(seconds);
+      if (!closed_form()) TUTTI_CHECK(write_file(task_.training_log, log_of(memory_.record)));
       TUTTI_CHECK(save_state());
     }
     TUTTI_CHECK(finish());
@@ -162,6 +187,7 @@ class TrainingLoop {
     return result;
   }
 
+  bool closed_form() const { return model_.type().training == TUTTI_TRAINING_CLOSED_FORM; }
   bool out_of_patience() const { return task_.plan.patience > 0 && memory_.epochs_without_gain >= task_.plan.patience; }
 
   // True where a finished checkpoint was there and has been taken over.
@@ -189,7 +215,7 @@ class TrainingLoop {
     shuffle(order, Philox(task_.shuffle_seed, static_cast<uint64_t>(epoch)));
     model_.forget_shown();
     TUTTI_CHECK(by_model(model_.notify(TUTTI_EVENT_EPOCH_BEGIN, static_cast<double>(epoch))));
-    double loss_sum = 0;
+    double loss_sum = 0, learning_rate = kNone;
     for (int64_t b = 0; b < batches_; ++b) {
       if (progress_.cancelled()) return Error{ErrorCode::cancelled, "stopped; go on with --resume"};
       const size_t first = static_cast<size_t>(b * task_.plan.batch);
@@ -199,11 +225,13 @@ class TrainingLoop {
       TUTTI_TRY(const StepReport step, by_model(model_.train_step(batch.view)));
       if (step.state == TUTTI_TRAIN_DIVERGED) return diverged(epoch);
       loss_sum += step.loss * static_cast<double>(part.size());
+      learning_rate = scalar_of(step, "learning_rate");
       progress_.update(epoch * batches_ + b + 1, figures(epoch, loss_sum / static_cast<double>(first + part.size())));
     }
     if (epoch == 0) memory_.record.first_epoch_shown = model_.shown_to_train();
     TUTTI_CHECK(by_model(model_.notify(TUTTI_EVENT_EPOCH_END, static_cast<double>(epoch))));
     memory_.record.train_loss.push_back(loss_sum / static_cast<double>(order.size()));
+    memory_.record.learning_rate.push_back(learning_rate);
     memory_.epochs_done = epoch + 1;
     TUTTI_CHECK(validate(epoch));
     return true;

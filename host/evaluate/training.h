@@ -24,11 +24,14 @@ struct TrainingTask {
   uint64_t shuffle_seed;
   std::filesystem::path checkpoint;      // the best epoch's weights, when training is done
   std::filesystem::path training_state;  // after each epoch, all that is needed to go on
+  std::filesystem::path training_log;    // the loss curve so far, a CSV that grows by a line an epoch; none in closed form
   std::string title;                     // for the progress bar
 };
 
 struct TrainingRecord {
   std::vector<double> train_loss, valid_loss;  // [epoch]; NaN where there was none
+  std::vector<double> learning_rate;           // [epoch], of its last step; NaN where the model doesn't tell
+  std::vector<double> epoch_seconds;           // [epoch], of its steps and its validation
   int64_t best_epoch = -1;
   double seconds = 0;
   uint64_t first_epoch_shown = 0;  // hash over the first epoch's batches in order

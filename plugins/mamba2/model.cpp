@@ -358,31 +358,45 @@ void Forecaster<T>::trace(Executor& executor, const T* weights, const tutti_batc
   forward(executor, p, {}, true, tape_);
   const BlockShape& s = config_.block;
   const Segments& segments = tape_.segments;
-  const auto show = [&](const std::string& name, std::vector<T>& values, int64_t width) {
-    const View<T, 3> view = steps_view(values.data(), segments, width);
+  const int64_t R = segments.rows(), positions = R * segments.steps();
+  const auto show_view = [&](const std::string& name, const auto& view) {
     const tutti_tensor tensor = as_tensor(view);
     visit(argument, name.c_str(), &tensor);
+  };
+  const auto show = [&](const std::string& name, std::vector<T>& values, int64_t width) {
+    show_view(name, steps_view(values.data(), segments, width));
   };
   const auto show_row = [&](const std::string& name, std::vector<T>& values, int64_t width) {
-    const View<T, 2> view(values.data(), {segments.rows(), width});
-    const tutti_tensor tensor = as_tensor(view);
-    visit(argument, name.c_str(), &tensor);
+    show_view(name, View<T, 2>(values.data(), {R, width}));
   };
+  std::vector<T> decay(static_cast<size_t>(positions * s.heads())), states;
   show("tokens", tape_.tokens, config_.patch * features_per_sequence());
   for (int64_t i = 0; i < config_.layers; ++i) {
     auto& layer = tape_.layers[static_cast<size_t>(i)];
+    const BlockParameters<const T>& mixer = p.layers[i].mixer;
     const std::string name = "layers." + std::to_string(i) + ".";
+    // once more, for what a tape doesn't keep: the final states and the block's output
+    states.assign(static_cast<size_t>(R * s.d_ssm * s.d_state), T(0));
+    std::copy_n(layer.block.x.data(), positions * s.d_model, normed_.data());
+    block_.forward(executor, segments, mixer, steps_view<const T>(normed_.data(), segments, s.d_model), {},
+                   steps_view(branch_.data(), segments, s.d_model), {nullptr, states.data()}, layer.block, workspace_);
+    for (int64_t at = 0; at < positions * s.heads(); ++at)
+      decay[at] = std::exp(-layer.block.dt[at] * std::exp(mixer.A_log[at % s.heads()]));
     // what a block leaves outside segments is no value
     segments.clear_outside(layer.block.projected.data(), s.in_proj_width());
     segments.clear_outside(layer.block.conv.data(), s.conv_channels());
-    segments.clear_outside(layer.block.dt.data(), s.heads()), segments.clear_outside(layer.block.y.data(), s.d_ssm);
+    segments.clear_outside(layer.block.dt.data(), s.heads()), segments.clear_outside(decay.data(), s.heads());
+    segments.clear_outside(layer.block.y.data(), s.d_ssm);
     show(name + "input", layer.input, s.d_model);
     show(name + "norm", layer.block.x, s.d_model);
     show(name + "mixer.in_proj", layer.block.projected, s.in_proj_width());
     show(name + "mixer.conv1d", layer.block.conv, s.conv_channels());
     show(name + "mixer.dt", layer.block.dt, s.heads());
+    show(name + "mixer.decay", decay, s.heads());
+    show_view(name + "mixer.states", View<T, 4>(states.data(), {R, s.heads(), s.headdim, s.d_state}));
     show(name + "mixer.scan", layer.block.y, s.d_ssm);
     show(name + "mixer.norm", layer.block.mixed, s.d_inner);
+    show(name + "mixer.out_proj", branch_, s.d_model);
   }
   show("hidden", tape_.hidden, s.d_model);
   show_row("norm_f", tape_.normed_last, s.d_model);

@@ -107,8 +107,23 @@ TEST_CASE("inspect shows what lies between a model's input and its answer") {
   const Outcome outcome = tutti::testing::tutti("inspect tutti.mamba2 --trace");
   INFO(outcome.err);
   CHECK(outcome.exit_code == 0);
-  for (const char* name : {"in_proj", "conv1d", "dt", "scan"})
-    CHECK(outcome.out.find(name, outcome.out.find("Intermediate values")) != std::string::npos);
+  const auto shown_as = [&](const std::string& name) {  // what follows the name on its line, up to the range
+    std::istringstream line(outcome.out.substr(std::min(outcome.out.find("\n  " + name + " "), outcome.out.size())));
+    std::string word, dtype, shape;
+    line >> word >> dtype >> shape;
+    return dtype + " " + shape;
+  };
+  for (const std::string layer : {"layers.0.", "layers.1."}) {
+    CHECK(shown_as(layer + "norm") == "f64 [2,60,64]");
+    CHECK(shown_as(layer + "mixer.in_proj") == "f64 [2,60,290]");
+    CHECK(shown_as(layer + "mixer.conv1d") == "f64 [2,60,160]");
+    CHECK(shown_as(layer + "mixer.dt") == "f64 [2,60,2]");
+    CHECK(shown_as(layer + "mixer.decay") == "f64 [2,60,2]");
+    CHECK(shown_as(layer + "mixer.states") == "f64 [2,2,64,16]");
+    CHECK(shown_as(layer + "mixer.scan") == "f64 [2,60,128]");
+    CHECK(shown_as(layer + "mixer.norm") == "f64 [2,60,128]");
+    CHECK(shown_as(layer + "mixer.out_proj") == "f64 [2,60,64]");
+  }
   const Outcome without = tutti::testing::tutti("inspect tutti.ridge --trace");
   CHECK(without.exit_code == 2);
   CHECK(without.err.find("shows no intermediate values") != std::string::npos);

@@ -20,6 +20,22 @@ std::map<std::string, std::string> predictions(const std::filesystem::path& run)
 
 nlohmann::json manifest(const std::filesystem::path& run) { return nlohmann::json::parse(text_of(run / "manifest.json")); }
 
+// A member's loss curve in the first fold, [epoch][column]; NaN for an empty cell.
+std::vector<std::vector<double>> training_log(const std::filesystem::path& run, const std::string& member) {
+  std::istringstream lines(text_of(run / ("checkpoints/fold-1/" + member + ".training.csv")));
+  std::string line, cell;
+  REQUIRE(std::getline(lines, line));
+  CHECK(line == "epoch,train_loss,valid_loss,learning_rate,seconds");
+  std::vector<std::vector<double>> rows;
+  while (std::getline(lines, line)) {
+    rows.emplace_back();
+    for (std::istringstream cells(line); std::getline(cells, cell, ',');)
+      rows.back().push_back(cell.empty() ? NAN : std::stod(cell));
+    REQUIRE(rows.back().size() == 5);
+  }
+  return rows;
+}
+
 struct SmallExperiment : TempDir {
   SmallExperiment() {
     write("prices.csv", prices_csv(400));
@@ -154,6 +170,31 @@ TEST_CASE("a training that was interrupted and resumed ends like one that wasn't
   CHECK_FALSE(std::filesystem::exists(work / "cut"));
   REQUIRE(work.evaluate("cut", "--resume").exit_code == 0);
   CHECK(predictions(work / "whole") == predictions(work / "cut"));
+  auto whole = training_log(work / "whole", "mamba2"), resumed = training_log(work / "cut", "mamba2");
+  REQUIRE(resumed.size() == 40);
+  for (size_t epoch = 0; epoch < whole.size(); ++epoch) whole[epoch].pop_back(), resumed[epoch].pop_back();  // seconds
+  CHECK(whole == resumed);
+}
+
+TEST_CASE("a training leaves its loss curve, as the report draws it") {
+  const SmallExperiment work;
+  work.write("small.toml", experiment_toml(std::string(kSimpleMembers) + kLearner + "epochs = 5\npatience = 0\n"));
+  REQUIRE(work.evaluate("run").exit_code == 0);
+  const auto log = training_log(work / "run", "mamba2");
+  REQUIRE(log.size() == 5);
+  const auto results = nlohmann::json::parse(text_of(work / "run/metrics.json"));
+  for (const auto& curve : results.at("curves")) {
+    if (curve.at("member") != "mamba2" || curve.at("fold") != 0) continue;
+    for (size_t epoch = 0; epoch < log.size(); ++epoch) {
+      CHECK(log[epoch][0] == static_cast<double>(epoch + 1));
+      CHECK(log[epoch][1] == curve.at("train").at(epoch));
+      CHECK(log[epoch][2] == curve.at("valid").at(epoch));
+      CHECK(log[epoch][4] > 0);
+    }
+  }
+  CHECK(log[4][3] < log[0][3]);                      // the learning rate falls along its cosine
+  CHECK(log[4][3] == Approx(0.05e-3).epsilon(0.2));  // to a twentieth of 1e-3
+  CHECK_FALSE(std::filesystem::exists(work / "run/checkpoints/fold-1/ridge.training.csv"));  // closed form: no epochs
 }
 
 TEST_CASE("an older run is kept unless it is to be overwritten") {

@@ -3,6 +3,7 @@
 #include <cstring>
 #include <functional>
 #include <limits>
+#include <numeric>
 
 #include "tests/unit/plugins/mamba2/block_fixture.h"
 #include "tests/unit/plugins/mamba2/contract_fixture.h"
@@ -50,6 +51,49 @@ double worst_gradient_error(const Problem& problem, const nlohmann::json& change
 
 nlohmann::json tiny() {
   return {{"d_model", 4}, {"d_state", 3}, {"headdim", 4}, {"chunk", 5}, {"dropout", 0.0}, {"dt_min", 0.1}, {"dt_max", 0.4}};
+}
+
+// What a model shows of one batch.
+struct Trace {
+  struct Value {
+    std::string shape;
+    std::vector<double> values;
+  };
+  std::vector<std::string> names;  // in order
+  std::map<std::string, Value> values;
+
+  Trace(TestModel& model, const TestBatch<double>& batch) {
+    const tutti_batch b = batch.borrow();
+    tutti_error error{};
+    const auto visit = [](void* argument, const char* name, const tutti_tensor* tensor) {
+      auto& self = *static_cast<Trace*>(argument);
+      const auto* data = static_cast<const double*>(tensor->data);
+      self.names.push_back(name);
+      self.values[name] = {shape_text(tensor->shape, tensor->ndim),
+                           {data, data + TestModel::byte_size(*tensor) / sizeof(double)}};
+    };
+    REQUIRE(TestModel::extension<tutti_trace>(TUTTI_TRACE_ID)->run(model.get(), &b, visit, this, &error) == TUTTI_OK);
+  }
+  const Value& at(const std::string& name) const { return values.at(name); }
+};
+
+std::vector<double> weight_of(TestModel& model, const std::string& name) {
+  for (const tutti_parameter& p : model.parameters())
+    if (p.name == name) {
+      const auto* data = static_cast<const double*>(p.tensor.data);
+      return {data, data + TestModel::byte_size(p.tensor) / sizeof(double)};
+    }
+  FAIL("there is no " << name);
+  return {};
+}
+
+// x W^T, x [.., width] and W [.., width].
+std::vector<double> product(const std::vector<double>& x, const std::vector<double>& W, int64_t width) {
+  std::vector<double> y;
+  for (auto row = x.begin(); row != x.end(); row += width)
+    for (auto column = W.begin(); column != W.end(); column += width)
+      y.push_back(std::inner_product(row, row + width, column, 0.0));
+  return y;
 }
 
 }  // namespace
@@ -198,19 +242,66 @@ TEST_CASE("with revin a stream is refused with a cure") {
   CHECK_THAT(error.message, Catch::Contains("revin"));
 }
 
-TEST_CASE("a trace shows every intermediate value with its shape") {
+TEST_CASE("a trace shows every intermediate value with its shape, in the order of computing") {
+  const TestHost host;
+  TestModel model(host, small_problem());
+  const Trace trace(model, TestBatch<double>(small_problem(), 2, 12));
+  std::string text;
+  for (const std::string& name : trace.names) text += name + trace.at(name).shape + " ";
+  const auto layer = [](const std::string& prefix) {
+    std::string shapes;
+    for (const char* shape : {"input[2,12,8] ", "norm[2,12,8] ", "mixer.in_proj[2,12,44] ", "mixer.conv1d[2,12,24] ",
+                              "mixer.dt[2,12,4] ", "mixer.decay[2,12,4] ", "mixer.states[2,4,4,4] ", "mixer.scan[2,12,16] ",
+                              "mixer.norm[2,12,16] ", "mixer.out_proj[2,12,8] "})
+      shapes += prefix + shape;
+    return shapes;
+  };
+  CHECK(text == "tokens[2,12,3] " + layer("layers.0.") + layer("layers.1.") + "hidden[2,12,8] norm_f[2,8] head[2,4] ");
+}
+
+TEST_CASE("each traced value follows from those before it by the block's equations, and is zero in padding") {
   const TestHost host;
   TestModel model(host, small_problem());
   TestBatch<double> batch(small_problem(), 2, 12);
-  const tutti_batch b = batch.borrow();
-  std::map<std::string, std::string> shapes;
-  tutti_error error{};
-  const auto visit = [](void* argument, const char* name, const tutti_tensor* tensor) {
-    (*static_cast<std::map<std::string, std::string>*>(argument))[name] = shape_text(tensor->shape, tensor->ndim);
-  };
-  REQUIRE(TestModel::extension<tutti_trace>(TUTTI_TRACE_ID)->run(model.get(), &b, visit, &shapes, &error) == TUTTI_OK);
-  CHECK(shapes["tokens"] == "[2,12,3]");
-  CHECK(shapes["layers.1.mixer.scan"] == "[2,12,16]");
-  CHECK(shapes["layers.0.mixer.dt"] == "[2,12,4]");
-  CHECK(shapes["head"] == "[2,4]");
+  batch.with_length = true, batch.length.data<int64_t>()[1] = 7;
+  const Trace trace(model, batch);
+  const int64_t R = 2, L = 12, D = 8, W = 44, C = 24, H = 4, P = 4, N = 4;  // W: z 16, x 16, B 4, C 4, dt 4
+  for (const std::string layer : {"layers.0.", "layers.1."}) {
+    const auto value = [&](const char* name) { return trace.at(layer + "mixer." + name).values; };
+    const auto weight = [&](const char* name) { return weight_of(model, layer + "mixer." + name); };
+    const auto in_proj = value("in_proj"), conv = value("conv1d"), dt = value("dt"), scan = value("scan"), norm = value("norm");
+    const auto A_log = weight("A_log"), skip = weight("D"), norm_weight = weight("norm.weight");
+    CHECK(relative_difference(in_proj, product(trace.at(layer + "norm").values, weight("in_proj.weight"), D)) < 1e-14);
+    CHECK(relative_difference(value("out_proj"), product(norm, weight("out_proj.weight"), H * P)) < 1e-14);
+
+    std::vector<double> decay(dt.size()), states(R * H * P * N), y(scan.size()), gated(norm.size());
+    for (int64_t at = 0; at < R * L; ++at) {
+      if (at / L == 1 && at % L < L - 7) continue;  // padding
+      double squares = 0;
+      for (int64_t h = 0; h < H; ++h) {
+        const double step = dt[at * H + h], a = decay[at * H + h] = std::exp(-step * std::exp(A_log[h]));
+        for (int64_t p = h * P; p < (h + 1) * P; ++p) {
+          const double* x = &conv[at * C];
+          y[at * H * P + p] = skip[h] * x[p];
+          for (int64_t n = 0; n < N; ++n) {
+            double& state = states[(at / L * H * P + p) * N + n];
+            state = a * state + step * x[p] * x[H * P + n];
+            y[at * H * P + p] += state * x[H * P + N + n];
+          }
+          const double z = in_proj[at * W + p];
+          gated[at * H * P + p] = y[at * H * P + p] * z / (1 + std::exp(-z));
+          squares += gated[at * H * P + p] * gated[at * H * P + p];
+        }
+      }
+      for (int64_t i = 0; i < H * P; ++i) gated[at * H * P + i] *= norm_weight[i] / std::sqrt(squares / (H * P) + 1e-5);
+    }
+    CHECK(relative_difference(value("decay"), decay) < 1e-15);
+    CHECK(relative_difference(value("states"), states) < 1e-14);
+    CHECK(relative_difference(scan, y) < 1e-14);
+    CHECK(relative_difference(norm, gated) < 1e-14);
+
+    auto after = trace.at(layer + "input").values;
+    for (size_t i = 0; i < after.size(); ++i) after[i] += value("out_proj")[i];
+    CHECK(after == trace.at(layer == "layers.0." ? "layers.1.input" : "hidden").values);
+  }
 }
