@@ -23,6 +23,7 @@ template <class T>
 class Scratch {
  public:
   T* reserve(int64_t elements);
+  int64_t size() const { return static_cast<int64_t>(memory_.size()); }
 
  private:
   std::vector<T> memory_;
