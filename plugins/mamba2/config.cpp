@@ -61,6 +61,8 @@ int64_t choose_headdim(int64_t d_ssm, int64_t ngroups) {
   return 1;
 }
 
+}  // namespace
+
 Result<void> check_shape(const BlockShape& s) {
   if (s.d_ssm > s.d_inner)
     return bad_input("d_ssm " + text(s.d_ssm) + " is above d_inner " + text(s.d_inner) +
@@ -74,8 +76,6 @@ Result<void> check_shape(const BlockShape& s) {
   if (s.dt_limit_min > s.dt_limit_max) return bad_input("dt_limit_min is above dt_limit_max; exchange them");
   return {};
 }
-
-}  // namespace
 
 Result<Config> read_config(const Options& options, const Problem& problem) {
   Config config;
