@@ -4,6 +4,7 @@
 #
 #   bash tests/run.sh             all but the tests labelled slow, bench or oracle
 #   bash tests/run.sh --label L   the tests whose label matches L (unit, abi, layering, e2e, slow …)
+#                                 oracle wants bash tests/oracle/setup.sh first, and is skipped without
 #   bash tests/run.sh --all       every test
 #
 # With CI=true in the environment, warnings are errors.

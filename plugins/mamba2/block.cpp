@@ -10,8 +10,6 @@
 namespace tutti::mamba2 {
 namespace {
 
-constexpr double kEpsilon = 1e-5;  // of the norms, as in the reference implementation
-
 template <class T>
 void grow(std::vector<T>& memory, int64_t elements) {
   if (static_cast<int64_t>(memory.size()) < elements) memory.resize(static_cast<size_t>(elements));
@@ -112,8 +110,8 @@ Scan<T> Block<T>::scan(const BlockParameters<const T>& parameters, const BlockTa
 
 template <class T>
 Norm<T> Block<T>::norm(const BlockParameters<const T>& parameters, const BlockTape<T>& tape) const {
-  return {shape_.d_ssm,           shape_.ngroups,         tape.y.data(),           tape.projected.data() + Columns(shape_).z(),
-          shape_.in_proj_width(), parameters.norm_weight, shape_.norm_before_gate, static_cast<T>(kEpsilon)};
+  return {shape_.d_ssm,           shape_.norm_groups(),   tape.y.data(),           tape.projected.data() + Columns(shape_).z(),
+          shape_.in_proj_width(), parameters.norm_weight, shape_.norm_before_gate, static_cast<T>(shape_.epsilon)};
 }
 
 template <class T>
@@ -121,7 +119,7 @@ void Block<T>::reserve(const Segments& segments, BlockTape<T>& tape) const {
   const int64_t positions = segments.rows() * segments.steps();
   grow(tape.x, positions * shape_.d_model), grow(tape.projected, positions * shape_.in_proj_width());
   grow(tape.conv, positions * shape_.conv_channels()), grow(tape.dt, positions * shape_.heads());
-  grow(tape.y, positions * shape_.d_ssm), grow(tape.rstd, positions * shape_.ngroups);
+  grow(tape.y, positions * shape_.d_ssm), grow(tape.rstd, positions * shape_.norm_groups());
   grow(tape.mixed, positions * shape_.d_inner);
 }
 

@@ -30,13 +30,16 @@ struct BlockShape {
   bool bias = false;     // of in_proj and out_proj
   bool conv_bias = true;
   bool rmsnorm = true;
+  bool grouped_norm = true;  // the gated norm's mean square is that of each group's channels, else of all d_ssm
   bool norm_before_gate = false;
   bool d_has_hdim = false;  // D per channel
   double dt_limit_min = 0;
   double dt_limit_max = 1e300;
+  double epsilon = 1e-5;  // of the norm
 
   int64_t heads() const { return d_ssm / headdim; }
   int64_t d_mlp() const { return d_inner - d_ssm; }
+  int64_t norm_groups() const { return grouped_norm ? ngroups : 1; }
   int64_t conv_channels() const { return d_ssm + 2 * ngroups * d_state; }
   int64_t in_proj_width() const { return 2 * d_mlp() + d_ssm + conv_channels() + heads(); }
 };
@@ -68,7 +71,7 @@ struct BlockTape {
   std::vector<T> conv;                       // [rows, steps, conv_channels]
   std::vector<T> dt;                         // [rows, steps, heads]
   std::vector<T> y;                          // [rows, steps, d_ssm], of the scan
-  std::vector<T> rstd;                       // [rows, steps, ngroups]
+  std::vector<T> rstd;                       // [rows, steps, norm_groups]
   std::vector<T> mixed;                      // [rows, steps, d_inner], what out_proj sees
   std::vector<T> states;                     // of the scan at a few places, as its kernels keep them
   std::vector<T> initial_conv, initial_ssm;  // copies of the initial state; empty: zeros

@@ -14,7 +14,7 @@ const char* config_schema() {
     "expand": {"type": "integer", "default": 2, "minimum": 1, "maximum": 16, "description": "width inside a block, d_inner, as a multiple of d_model"},
     "d_ssm": {"type": "integer", "default": 0, "minimum": 0, "maximum": 131072, "description": "part of d_inner that goes through the scan; the rest is a gated linear unit; 0: all"},
     "headdim": {"type": "integer", "default": 0, "minimum": 0, "maximum": 1024, "description": "channels of a head; must divide d_ssm; 0: the largest divisor up to 64 that suits ngroups"},
-    "ngroups": {"type": "integer", "default": 1, "minimum": 1, "maximum": 1024, "description": "groups of heads that share B and C, and groups of the gated norm; must divide the number of heads"},
+    "ngroups": {"type": "integer", "default": 1, "minimum": 1, "maximum": 1024, "description": "groups of heads that share B and C; must divide the number of heads"},
     "d_state": {"type": "integer", "default": 16, "minimum": 1, "maximum": 256, "description": "numbers that each channel remembers"},
     "d_conv": {"type": "integer", "default": 4, "minimum": 2, "maximum": 8, "description": "steps of the causal convolution"},
     "chunk": {"type": "integer", "default": 64, "minimum": 1, "maximum": 4096, "description": "steps of the scan computed at once; changes speed and rounding only"},
@@ -25,6 +25,7 @@ const char* config_schema() {
     "bias": {"type": "boolean", "default": false, "description": "a bias in in_proj and out_proj"},
     "conv_bias": {"type": "boolean", "default": true, "description": "a bias in the convolution"},
     "rmsnorm": {"type": "boolean", "default": true, "description": "a gated RMS norm after the scan; else the gate alone"},
+    "grouped_norm": {"type": "boolean", "default": true, "description": "the gated norm looks at each group's channels alone; else at all of d_ssm"},
     "norm_before_gate": {"type": "boolean", "default": false, "description": "normalise first, gate after"},
     "d_has_hdim": {"type": "boolean", "default": false, "description": "the skip D is per channel, else per head"},
     "dt_min": {"type": "number", "default": 0.001, "minimum": 1e-6, "maximum": 100, "description": "smallest time step at initialisation"},
@@ -67,6 +68,8 @@ int64_t choose_headdim(int64_t d_ssm, int64_t ngroups) {
   return 1;
 }
 
+}  // namespace
+
 Result<void> check_shape(const BlockShape& s) {
   if (s.d_ssm > s.d_inner)
     return bad_input("d_ssm " + text(s.d_ssm) + " is above d_inner " + text(s.d_inner) +
@@ -81,8 +84,6 @@ Result<void> check_shape(const BlockShape& s) {
   return {};
 }
 
-}  // namespace
-
 Result<Config> read_config(const Options& options, const Problem& problem) {
   Config config;
   BlockShape& s = config.block;
@@ -95,7 +96,8 @@ Result<Config> read_config(const Options& options, const Problem& problem) {
   if (s.headdim == 0) s.headdim = choose_headdim(s.d_ssm, s.ngroups);
   s.d_state = options.integer("d_state"), s.d_conv = options.integer("d_conv"), s.chunk = options.integer("chunk");
   s.bias = options.flag("bias"), s.conv_bias = options.flag("conv_bias");
-  s.rmsnorm = options.flag("rmsnorm"), s.norm_before_gate = options.flag("norm_before_gate");
+  s.rmsnorm = options.flag("rmsnorm"), s.grouped_norm = options.flag("grouped_norm");
+  s.norm_before_gate = options.flag("norm_before_gate");
   s.d_has_hdim = options.flag("d_has_hdim");
   s.dt_limit_min = options.number("dt_limit_min"), s.dt_limit_max = options.number("dt_limit_max");
   config.layers = options.integer("layers"), config.patch = options.integer("patch");

@@ -27,6 +27,9 @@ struct Config {
 // JSON Schema of the configuration.
 const char* config_schema();
 
+// Whether the widths fit one another. An error names the key and the cure.
+Result<void> check_shape(const BlockShape& shape);
+
 // An error names the key and the cure.
 Result<Config> read_config(const Options& options, const Problem& problem);
 

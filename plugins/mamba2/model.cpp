@@ -5,14 +5,12 @@
 #include <cstring>
 
 #include "plugins/mamba2/linear.h"
-#include "shared/random/philox.h"
 
 namespace tutti::mamba2 {
 namespace {
 
-constexpr int64_t kSequencesAtOnce = 32;       // of predict; bounds its memory
-constexpr double kEpsilon = 1e-5;              // of the norms and of the window's variance, as in the references
-constexpr uint64_t kDropoutStreams = 1 << 20;  // the random streams before are the weights'
+constexpr int64_t kSequencesAtOnce = 32;  // of predict; bounds its memory
+constexpr double kEpsilon = 1e-5;         // of the window's variance, as in the references
 
 template <class T>
 void grow(std::vector<T>& memory, int64_t elements) {
@@ -22,11 +20,6 @@ void grow(std::vector<T>& memory, int64_t elements) {
 template <class T>
 View<T, 3> steps_view(T* data, const Segments& segments, int64_t width) {
   return {data, {segments.rows(), segments.steps(), width}};
-}
-
-template <class T>
-Norm<T> plain_norm(const T* y, const T* weight, int64_t width) {
-  return {width, 1, y, nullptr, 0, weight, false, static_cast<T>(kEpsilon)};
 }
 
 Ends ends_of(const Config& config, const Problem& problem) {
@@ -59,8 +52,8 @@ Forecaster<T>::Forecaster(const Config& config, const Problem& problem)
     : config_(config),
       problem_(problem),
       kernels_(*find_kernels<T>(config.kernels.c_str())),
-      block_(config.block, kernels_),
-      layout_(config, ends_of(config, problem)) {}
+      layout_(config, ends_of(config, problem)),
+      backbone_(config.block, config.layers, kernels_) {}
 
 template <class T>
 int64_t Forecaster<T>::feature_of(int64_t sequence, int64_t f) const {
@@ -124,33 +117,11 @@ void Forecaster<T>::forward(Executor& executor, const ModelParameters<const T>& 
   const Segments& segments = tape.segments;
   const int64_t D = config_.block.d_model, size = segments.rows() * segments.steps() * D;
   const int64_t token_width = config_.patch * features_per_sequence();
-  grow(tape.hidden, size), grow(normed_, size), grow(branch_, size);
-  tape.layers.resize(keep ? static_cast<size_t>(config_.layers) : std::max<size_t>(tape.layers.size(), 1));
+  grow(tape.hidden, size);
   linear_forward<T>(kernels_, executor, segments, steps_view<const T>(tape.tokens.data(), segments, token_width),
-                    {p.embed_weight, {D, token_width}}, p.embed_bias, steps_view(tape.hidden.data(), segments, D), workspace_.scratch);
+                    {p.embed_weight, {D, token_width}}, p.embed_bias, steps_view(tape.hidden.data(), segments, D), scratch_);
   segments.clear_outside(tape.hidden.data(), D);
-  for (int64_t i = 0; i < config_.layers; ++i) {
-    auto& layer = tape.layers[keep ? static_cast<size_t>(i) : 0];
-    grow(layer.input, size), grow(layer.rstd, segments.rows() * segments.steps());
-    std::copy_n(tape.hidden.data(), size, layer.input.data());
-    kernels_.norm_forward(executor, segments, plain_norm<T>(layer.input.data(), p.layers[i].norm_weight, D), normed_.data(), D,
-                          layer.rstd.data());
-    block_.forward(executor, segments, p.layers[i].mixer, steps_view<const T>(normed_.data(), segments, D), {},
-                   steps_view(branch_.data(), segments, D), {}, layer.block, workspace_);
-    layer.mask.clear();
-    if (dropout.rate > 0) {
-      layer.mask.resize(static_cast<size_t>(size));
-      const uint64_t stream = kDropoutStreams + dropout.step * static_cast<uint64_t>(config_.layers) + static_cast<uint64_t>(i);
-      const Philox random(dropout.seed, stream);
-      const T kept = static_cast<T>(1 / (1 - dropout.rate));
-      executor.parallel_for(size, 4096, [&](int64_t first, int64_t last) {
-        for (int64_t at = first; at < last; ++at)
-          layer.mask[at] = random.uniform(static_cast<uint64_t>(at)) < dropout.rate ? T(0) : kept;
-      });
-      for (int64_t at = 0; at < size; ++at) branch_[at] *= layer.mask[at];
-    }
-    for (int64_t at = 0; at < size; ++at) tape.hidden[at] += branch_[at];
-  }
+  backbone_.forward(executor, segments, p.layers, dropout, keep, tape.hidden.data(), tape.layers);
   grow(tape.hidden_last, segments.rows() * D);
   for (int64_t r = 0; r < segments.rows(); ++r)
     std::copy_n(tape.hidden.data() + (r * segments.steps() + segments.steps() - 1) * D, D, tape.hidden_last.data() + r * D);
@@ -162,11 +133,10 @@ void Forecaster<T>::read_last(Executor& executor, const ModelParameters<const T>
   const int64_t R = tape.segments.rows(), D = config_.block.d_model;
   const Segments one_step = Segments::whole(R, 1);
   grow(tape.normed_last, R * D), grow(tape.rstd_last, R), grow(tape.out, R * outputs());
-  kernels_.norm_forward(executor, one_step, plain_norm<T>(tape.hidden_last.data(), p.norm_f_weight, D), tape.normed_last.data(),
-                        D, tape.rstd_last.data());
+  kernels_.norm_forward(executor, one_step, plain_norm<T>(tape.hidden_last.data(), p.norm_f_weight, D, config_.block.epsilon),
+                        tape.normed_last.data(), D, tape.rstd_last.data());
   linear_forward<T>(kernels_, executor, one_step, steps_view<const T>(tape.normed_last.data(), one_step, D),
-                    {p.head_weight, {outputs(), D}}, p.head_bias, steps_view(tape.out.data(), one_step, outputs()),
-                    workspace_.scratch);
+                    {p.head_weight, {outputs(), D}}, p.head_bias, steps_view(tape.out.data(), one_step, outputs()), scratch_);
 }
 
 template <class T>
@@ -175,33 +145,22 @@ void Forecaster<T>::backward(Executor& executor, const ModelParameters<const T>&
   const Segments& segments = tape.segments;
   const int64_t R = segments.rows(), L = segments.steps(), D = config_.block.d_model, size = R * L * D;
   const Segments one_step = Segments::whole(R, 1);
-  grow(d_normed_, size), grow(d_branch_, size);
+  grow(d_normed_last_, R * D), grow(d_hidden_last_, R * D);
   const View<const T, 3> d_head = steps_view<const T>(d_out.data(), one_step, outputs());
   linear_backward_input<T>(kernels_, executor, one_step, d_head, {p.head_weight, {outputs(), D}},
-                           steps_view(d_normed_.data(), one_step, D), workspace_.scratch);
+                           steps_view(d_normed_last_.data(), one_step, D), scratch_);
   linear_backward_weight<T>(kernels_, executor, one_step, d_head, steps_view<const T>(tape.normed_last.data(), one_step, D),
-                            {gradient.head_weight, {outputs(), D}}, gradient.head_bias, workspace_.scratch);
-  kernels_.norm_backward(executor, one_step, plain_norm<T>(tape.hidden_last.data(), p.norm_f_weight, D), tape.rstd_last.data(),
-                         d_normed_.data(), D, {d_branch_.data(), nullptr, gradient.norm_f_weight}, workspace_.scratch);
+                            {gradient.head_weight, {outputs(), D}}, gradient.head_bias, scratch_);
+  kernels_.norm_backward(executor, one_step, plain_norm<T>(tape.hidden_last.data(), p.norm_f_weight, D, config_.block.epsilon),
+                         tape.rstd_last.data(), d_normed_last_.data(), D,
+                         {d_hidden_last_.data(), nullptr, gradient.norm_f_weight}, scratch_);
   d_hidden_.assign(static_cast<size_t>(size), T(0));
-  for (int64_t r = 0; r < R; ++r) std::copy_n(d_branch_.data() + r * D, D, d_hidden_.data() + (r * L + L - 1) * D);
-
-  for (int64_t i = config_.layers - 1; i >= 0; --i) {
-    const auto& layer = tape.layers[static_cast<size_t>(i)];
-    std::copy_n(d_hidden_.data(), size, d_branch_.data());
-    if (!layer.mask.empty())
-      for (int64_t at = 0; at < size; ++at) d_branch_[at] *= layer.mask[at];
-    block_.backward(executor, segments, p.layers[i].mixer, layer.block, steps_view<const T>(d_branch_.data(), segments, D), {},
-                    steps_view(d_normed_.data(), segments, D), {}, gradient.layers[i].mixer, workspace_);
-    kernels_.norm_backward(executor, segments, plain_norm<T>(layer.input.data(), p.layers[i].norm_weight, D), layer.rstd.data(),
-                           d_normed_.data(), D, {d_branch_.data(), nullptr, gradient.layers[i].norm_weight}, workspace_.scratch);
-    segments.clear_outside(d_branch_.data(), D);
-    for (int64_t at = 0; at < size; ++at) d_hidden_[at] += d_branch_[at];
-  }
+  for (int64_t r = 0; r < R; ++r) std::copy_n(d_hidden_last_.data() + r * D, D, d_hidden_.data() + (r * L + L - 1) * D);
+  backbone_.backward(executor, segments, p.layers, tape.layers, d_hidden_.data(), gradient.layers);
   const int64_t token_width = config_.patch * features_per_sequence();
   linear_backward_weight<T>(kernels_, executor, segments, steps_view<const T>(d_hidden_.data(), segments, D),
                             steps_view<const T>(tape.tokens.data(), segments, token_width),
-                            {gradient.embed_weight, {D, token_width}}, gradient.embed_bias, workspace_.scratch);
+                            {gradient.embed_weight, {D, token_width}}, gradient.embed_bias, scratch_);
 }
 
 // ---- From the head to answers and their loss
@@ -308,20 +267,12 @@ const char* Forecaster<T>::why_no_stream() const {
 
 template <class T>
 ModelState<T> Forecaster<T>::empty_state(int64_t rows) const {
-  const BlockShape& s = config_.block;
-  const int64_t sequences = config_.layers * rows * sequences_per_row();
-  return {rows, std::vector<T>(static_cast<size_t>(sequences * (s.d_conv - 1) * s.conv_channels())),
-          std::vector<T>(static_cast<size_t>(sequences * s.d_ssm * s.d_state))};
+  return backbone_.empty_state(rows, sequences_per_row());
 }
 
 template <class T>
 void Forecaster<T>::reset_row(ModelState<T>& state, int64_t row) const {
-  const auto clear = [&](std::vector<T>& values) {
-    const int64_t per_row = static_cast<int64_t>(values.size()) / (config_.layers * state.rows);
-    for (int64_t layer = 0; layer < config_.layers; ++layer)
-      std::fill_n(values.data() + (layer * state.rows + row) * per_row, per_row, T(0));
-  };
-  clear(state.conv), clear(state.ssm);
+  backbone_.reset_row(state, row);
 }
 
 template <class T>
@@ -329,22 +280,13 @@ void Forecaster<T>::step(Executor& executor, const T* weights, ModelState<T>& st
                          const tutti_output& output) {
   const ModelParameters<const T> p = bind_parameters<const T>(layout_, config_, weights);
   const int64_t R = state.rows * sequences_per_row(), D = config_.block.d_model, F = features_per_sequence();
-  tape_.rows = state.rows, tape_.segments = Segments::whole(R, 1), tape_.layers.resize(std::max<size_t>(tape_.layers.size(), 1));
+  tape_.rows = state.rows, tape_.segments = Segments::whole(R, 1);
   normalise({frame.data, {state.rows, 1, frame.shape[1]}, {frame.strides[0], 0, frame.strides[1]}}, 0, tape_,
             std::vector<int64_t>(static_cast<size_t>(state.rows), 1));
-  grow(tape_.hidden_last, R * D), grow(tape_.layers[0].rstd, R), grow(normed_, R * D), grow(branch_, R * D);
+  grow(tape_.hidden_last, R * D);
   linear_forward<T>(kernels_, executor, tape_.segments, steps_view<const T>(tape_.tokens.data(), tape_.segments, F),
-                    {p.embed_weight, {D, F}}, p.embed_bias, steps_view(tape_.hidden_last.data(), tape_.segments, D), workspace_.scratch);
-  for (int64_t i = 0; i < config_.layers; ++i) {
-    const int64_t conv_size = static_cast<int64_t>(state.conv.size()) / config_.layers;
-    const int64_t ssm_size = static_cast<int64_t>(state.ssm.size()) / config_.layers;
-    kernels_.norm_forward(executor, tape_.segments, plain_norm<T>(tape_.hidden_last.data(), p.layers[i].norm_weight, D),
-                          normed_.data(), D, tape_.layers[0].rstd.data());
-    block_.step(executor, R, p.layers[i].mixer, normed_.data(),
-                {state.conv.data() + i * conv_size, state.ssm.data() + i * ssm_size}, branch_.data(), tape_.layers[0].block,
-                workspace_);
-    for (int64_t at = 0; at < R * D; ++at) tape_.hidden_last[at] += branch_[at];
-  }
+                    {p.embed_weight, {D, F}}, p.embed_bias, steps_view(tape_.hidden_last.data(), tape_.segments, D), scratch_);
+  backbone_.step(executor, R, p.layers, state, tape_.hidden_last.data());
   read_last(executor, p, tape_);
   write_answers(tape_, 0, output);
 }
@@ -369,17 +311,14 @@ void Forecaster<T>::trace(Executor& executor, const T* weights, const tutti_batc
   const auto show_row = [&](const std::string& name, std::vector<T>& values, int64_t width) {
     show_view(name, View<T, 2>(values.data(), {R, width}));
   };
-  std::vector<T> decay(static_cast<size_t>(positions * s.heads())), states;
+  std::vector<T> decay(static_cast<size_t>(positions * s.heads())), states, branch(static_cast<size_t>(positions * s.d_model));
   show("tokens", tape_.tokens, config_.patch * features_per_sequence());
   for (int64_t i = 0; i < config_.layers; ++i) {
     auto& layer = tape_.layers[static_cast<size_t>(i)];
     const BlockParameters<const T>& mixer = p.layers[i].mixer;
     const std::string name = "layers." + std::to_string(i) + ".";
-    // once more, for what a tape doesn't keep: the final states and the block's output
     states.assign(static_cast<size_t>(R * s.d_ssm * s.d_state), T(0));
-    std::copy_n(layer.block.x.data(), positions * s.d_model, normed_.data());
-    block_.forward(executor, segments, mixer, steps_view<const T>(normed_.data(), segments, s.d_model), {},
-                   steps_view(branch_.data(), segments, s.d_model), {nullptr, states.data()}, layer.block, workspace_);
+    backbone_.run_again(executor, segments, p.layers[i], layer, states.data(), branch.data());
     for (int64_t at = 0; at < positions * s.heads(); ++at)
       decay[at] = std::exp(-layer.block.dt[at] * std::exp(mixer.A_log[at % s.heads()]));
     // what a block leaves outside segments is no value
@@ -396,7 +335,7 @@ void Forecaster<T>::trace(Executor& executor, const T* weights, const tutti_batc
     show_view(name + "mixer.states", View<T, 4>(states.data(), {R, s.heads(), s.headdim, s.d_state}));
     show(name + "mixer.scan", layer.block.y, s.d_ssm);
     show(name + "mixer.norm", layer.block.mixed, s.d_inner);
-    show(name + "mixer.out_proj", branch_, s.d_model);
+    show(name + "mixer.out_proj", branch, s.d_model);
   }
   show("hidden", tape_.hidden, s.d_model);
   show_row("norm_f", tape_.normed_last, s.d_model);

@@ -1,7 +1,7 @@
-// The forecaster around the blocks: windows become sequences of tokens, a stack of pre-norm residual blocks reads them,
+// The forecaster around the blocks: windows become sequences of tokens, the backbone reads them,
 // and what the last token knows becomes the forecast.
 //
-//   h_0 = tokens embed^T,  h_i = h_{i-1} + dropout(block_i(rmsnorm(h_{i-1}))),  out = rmsnorm(h_L[last]) head^T
+//   h_0 = tokens embed^T,  h = backbone(h_0),  out = rmsnorm(h[last]) head^T
 //   answer = mean + deviation * (last value + out)
 //
 // with mean 0 and deviation 1 without revin, and the last value left out without from_last. A target that is no
@@ -12,46 +12,24 @@
 #include <memory>
 #include <vector>
 
-#include "plugins/mamba2/block.h"
+#include "plugins/mamba2/backbone.h"
 #include "plugins/mamba2/config.h"
-#include "plugins/mamba2/weights.h"
 #include "shared/plugin/model.h"
 
 namespace tutti::mamba2 {
-
-// What one training step leaves out: each element by seed, step, layer and place.
-struct Dropout {
-  double rate = 0;
-  uint64_t seed = 0;
-  uint64_t step = 0;
-};
 
 // What forward leaves for backward, trace and the answer. R sequences of L tokens: a sequence is a row of the batch, or
 // a row and a target where channels are independent.
 template <class T>
 struct ModelTape {
-  struct Layer {
-    std::vector<T> input;  // [R, L, d_model]
-    std::vector<T> rstd;   // [R, L]
-    std::vector<T> mask;   // [R, L, d_model] factors of dropout; empty: none
-    BlockTape<T> block;
-  };
-
   Segments segments = Segments::whole(0, 0);
   int64_t rows = 0;
   std::vector<T> tokens;                 // [R, L, token_width]
   std::vector<T> mean, deviation, last;  // [R, features of a sequence]; last is normalised
   std::vector<T> hidden;                 // [R, L, d_model], after all blocks
-  std::vector<Layer> layers;
+  std::vector<LayerTape<T>> layers;
   std::vector<T> hidden_last, normed_last, rstd_last;  // [R, d_model], [R, d_model], [R]
   std::vector<T> out;                                  // [R, outputs]
-};
-
-// A stream's memory: the state of every block for each of its sequences.
-template <class T>
-struct ModelState {
-  int64_t rows = 0;
-  std::vector<T> conv, ssm;  // [layers, R, …] as in BlockState
 };
 
 template <class T>
@@ -101,11 +79,11 @@ class Forecaster {
   Config config_;
   Problem problem_;
   const Kernels<T>& kernels_;
-  Block<T> block_;
   WeightLayout layout_;
+  Backbone<T> backbone_;
   ModelTape<T> tape_;
-  BlockWorkspace<T> workspace_;
-  std::vector<T> normed_, branch_, d_hidden_, d_branch_, d_normed_;
+  Scratch<T> scratch_;
+  std::vector<T> d_hidden_, d_hidden_last_, d_normed_last_;
 };
 
 }  // namespace tutti::mamba2

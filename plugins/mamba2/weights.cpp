@@ -13,7 +13,12 @@ constexpr double kSmallestDecay = 1;     // A_init_range of the reference
 constexpr double kLargestDecay = 16;
 constexpr int64_t kAlignment = 16;  // elements: 64 bytes of f32
 
-std::string layer_name(int64_t layer, const char* part) { return "layers." + std::to_string(layer) + "." + part; }
+std::string layer_name(const std::string& prefix, int64_t layer, const char* part) {
+  return prefix + "layers." + std::to_string(layer) + "." + part;
+}
+
+// Of a layer with so many inputs: the bound of PyTorch's uniform initialisation.
+double fan(int64_t inputs) { return 1 / std::sqrt(static_cast<double>(inputs)); }
 
 }  // namespace
 
@@ -24,14 +29,10 @@ void WeightLayout::add(std::string name, std::vector<int64_t> shape, Weight::Sta
   size_ += (size + kAlignment - 1) / kAlignment * kAlignment;
 }
 
-WeightLayout::WeightLayout(const Config& config, const Ends& ends) : dt_min_(config.dt_min), dt_max_(config.dt_max) {
+void WeightLayout::add_layers(const std::string& prefix, const BlockShape& s, int64_t layers) {
   using enum Weight::Start;
-  const BlockShape& s = config.block;
-  const auto fan = [](int64_t inputs) { return 1 / std::sqrt(static_cast<double>(inputs)); };
-  add("embed.weight", {s.d_model, ends.token_width}, uniform, fan(ends.token_width), true);
-  add("embed.bias", {s.d_model}, uniform, fan(ends.token_width), false);
-  for (int64_t layer = 0; layer < config.layers; ++layer) {
-    const auto name = [&](const char* part) { return layer_name(layer, part); };
+  for (int64_t layer = 0; layer < layers; ++layer) {
+    const auto name = [&](const char* part) { return layer_name(prefix, layer, part); };
     add(name("norm.weight"), {s.d_model}, one, 0, false);
     add(name("mixer.in_proj.weight"), {s.in_proj_width(), s.d_model}, uniform, fan(s.d_model), true);
     if (s.bias) add(name("mixer.in_proj.bias"), {s.in_proj_width()}, uniform, 0, false);
@@ -41,9 +42,17 @@ WeightLayout::WeightLayout(const Config& config, const Ends& ends) : dt_min_(con
     add(name("mixer.A_log"), {s.heads()}, decay, 0, false);
     add(name("mixer.D"), {s.d_has_hdim ? s.d_ssm : s.heads()}, one, 0, false);
     if (s.rmsnorm) add(name("mixer.norm.weight"), {s.d_ssm}, one, 0, false);
-    add(name("mixer.out_proj.weight"), {s.d_model, s.d_inner}, uniform, fan(s.d_inner) * fan(config.layers), true);
+    add(name("mixer.out_proj.weight"), {s.d_model, s.d_inner}, uniform, fan(s.d_inner) * fan(layers), true);
     if (s.bias) add(name("mixer.out_proj.bias"), {s.d_model}, uniform, 0, false);
   }
+}
+
+WeightLayout::WeightLayout(const Config& config, const Ends& ends) : dt_min_(config.dt_min), dt_max_(config.dt_max) {
+  using enum Weight::Start;
+  const BlockShape& s = config.block;
+  add("embed.weight", {s.d_model, ends.token_width}, uniform, fan(ends.token_width), true);
+  add("embed.bias", {s.d_model}, uniform, fan(ends.token_width), false);
+  add_layers("", s, config.layers);
   add("norm_f.weight", {s.d_model}, one, 0, false);
   add("head.weight", {ends.outputs, s.d_model}, uniform, fan(s.d_model), true);
   add("head.bias", {ends.outputs}, uniform, fan(s.d_model), false);
@@ -74,22 +83,30 @@ void WeightLayout::initialise(uint64_t seed, T* values) const {
 }
 
 template <class T>
-ModelParameters<T> bind_parameters(const WeightLayout& layout, const Config& config, T* memory) {
-  const auto at = [&](const std::string& name) { return layout.find(name, memory); };
-  ModelParameters<T> p{at("embed.weight"), at("embed.bias"), {}, at("norm_f.weight"), at("head.weight"), at("head.bias")};
-  for (int64_t layer = 0; layer < config.layers; ++layer) {
-    const auto in_layer = [&](const char* part) { return at(layer_name(layer, part)); };
-    p.layers.push_back({in_layer("norm.weight"),
-                        {in_layer("mixer.in_proj.weight"), in_layer("mixer.in_proj.bias"), in_layer("mixer.conv1d.weight"),
-                         in_layer("mixer.conv1d.bias"), in_layer("mixer.dt_bias"), in_layer("mixer.A_log"), in_layer("mixer.D"),
-                         in_layer("mixer.norm.weight"), in_layer("mixer.out_proj.weight"), in_layer("mixer.out_proj.bias")}});
+std::vector<LayerParameters<T>> bind_layers(const WeightLayout& layout, const std::string& prefix, int64_t layers, T* memory) {
+  std::vector<LayerParameters<T>> bound;
+  for (int64_t layer = 0; layer < layers; ++layer) {
+    const auto in_layer = [&](const char* part) { return layout.find(layer_name(prefix, layer, part), memory); };
+    bound.push_back({in_layer("norm.weight"),
+                     {in_layer("mixer.in_proj.weight"), in_layer("mixer.in_proj.bias"), in_layer("mixer.conv1d.weight"),
+                      in_layer("mixer.conv1d.bias"), in_layer("mixer.dt_bias"), in_layer("mixer.A_log"), in_layer("mixer.D"),
+                      in_layer("mixer.norm.weight"), in_layer("mixer.out_proj.weight"), in_layer("mixer.out_proj.bias")}});
   }
-  return p;
+  return bound;
 }
 
-#define TUTTI_INSTANTIATE(T)                                                           \
-  template void WeightLayout::initialise(uint64_t, T*) const;                          \
-  template ModelParameters<T> bind_parameters(const WeightLayout&, const Config&, T*); \
+template <class T>
+ModelParameters<T> bind_parameters(const WeightLayout& layout, const Config& config, T* memory) {
+  const auto at = [&](const std::string& name) { return layout.find(name, memory); };
+  return {at("embed.weight"),  at("embed.bias"),  bind_layers(layout, "", config.layers, memory),
+          at("norm_f.weight"), at("head.weight"), at("head.bias")};
+}
+
+#define TUTTI_INSTANTIATE(T)                                                                                              \
+  template void WeightLayout::initialise(uint64_t, T*) const;                                                             \
+  template std::vector<LayerParameters<T>> bind_layers(const WeightLayout&, const std::string&, int64_t, T*);             \
+  template std::vector<LayerParameters<const T>> bind_layers(const WeightLayout&, const std::string&, int64_t, const T*); \
+  template ModelParameters<T> bind_parameters(const WeightLayout&, const Config&, T*);                                    \
   template ModelParameters<const T> bind_parameters(const WeightLayout&, const Config&, const T*)
 TUTTI_INSTANTIATE(float);
 TUTTI_INSTANTIATE(double);

@@ -1,5 +1,5 @@
 // The names, shapes and first values of a model's weights, and typed access to them in one block of memory. Names are
-// those of the reference implementation, with embed and head around the blocks.
+// those of the reference implementation; a forecaster has embed and head around the layers.
 #pragma once
 
 #include <string>
@@ -29,7 +29,15 @@ struct Ends {
 
 class WeightLayout {
  public:
+  // Of a forecaster.
   WeightLayout(const Config& config, const Ends& ends);
+  // Empty, for a model that adds its weights one by one.
+  WeightLayout() = default;
+
+  // A weight after those before.
+  void add(std::string name, std::vector<int64_t> shape, Weight::Start start, double bound, bool decays);
+  // The weights of residual layers, their names after prefix: "layers.0.norm.weight", "layers.0.mixer.in_proj.weight" …
+  void add_layers(const std::string& prefix, const BlockShape& block, int64_t layers);
 
   const std::vector<Weight>& weights() const { return weights_; }
   int64_t size() const { return size_; }  // elements of the memory, gaps included
@@ -49,11 +57,9 @@ class WeightLayout {
   }
 
  private:
-  void add(std::string name, std::vector<int64_t> shape, Weight::Start start, double bound, bool decays);
-
   std::vector<Weight> weights_;
   int64_t size_ = 0;
-  double dt_min_, dt_max_;
+  double dt_min_ = 1e-3, dt_max_ = 0.1;  // of the reference
 };
 
 template <class T>
@@ -69,6 +75,10 @@ struct ModelParameters {
   T* norm_f_weight;            // [d_model]
   T *head_weight, *head_bias;  // [outputs, d_model], [outputs]
 };
+
+// The layers' weights in memory [layout.size()], as add_layers named them; T may be const.
+template <class T>
+std::vector<LayerParameters<T>> bind_layers(const WeightLayout& layout, const std::string& prefix, int64_t layers, T* memory);
 
 // The weights in memory [layout.size()]; T may be const.
 template <class T>

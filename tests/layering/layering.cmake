@@ -28,6 +28,7 @@ set(MAY_INCLUDE
 set(MUST_NOT_INCLUDE
   "plugins/mamba2/kernels/ : plugins/mamba2/block plugins/mamba2/model plugins/mamba2/trainer plugins/mamba2/plugin"
   "plugins/mamba2/block    : plugins/mamba2/model plugins/mamba2/trainer plugins/mamba2/plugin"
+  "plugins/mamba2/backbone : plugins/mamba2/model plugins/mamba2/language_model plugins/mamba2/trainer plugins/mamba2/plugin"
   "plugins/mamba2/model    : plugins/mamba2/trainer plugins/mamba2/plugin"
 )
 

@@ -129,7 +129,7 @@ struct BlockCase {
 inline std::vector<BlockShape> interesting_shapes() {
   BlockShape plain;
   plain.d_model = 6, plain.d_inner = plain.d_ssm = 12, plain.headdim = 4, plain.d_state = 5, plain.chunk = 4;
-  std::vector<BlockShape> shapes(7, plain);
+  std::vector<BlockShape> shapes(9, plain);
   shapes[1].ngroups = 3, shapes[1].norm_before_gate = true, shapes[1].d_has_hdim = true;
   shapes[2].bias = true, shapes[2].conv_bias = false, shapes[2].d_inner = 17, shapes[2].d_conv = 2;
   shapes[3].rmsnorm = false, shapes[3].headdim = 12, shapes[3].d_state = 1, shapes[3].d_conv = 8;
@@ -137,6 +137,8 @@ inline std::vector<BlockShape> interesting_shapes() {
   shapes[5].d_model = 5, shapes[5].d_ssm = shapes[5].d_inner = 10, shapes[5].headdim = 2, shapes[5].ngroups = 5,
   shapes[5].chunk = 1;
   shapes[6].d_inner = 15, shapes[6].ngroups = 3, shapes[6].bias = true, shapes[6].d_has_hdim = true, shapes[6].chunk = 3;
+  shapes[7].ngroups = 3, shapes[7].grouped_norm = false, shapes[7].epsilon = 0.01;
+  shapes[8].ngroups = 3, shapes[8].grouped_norm = false, shapes[8].norm_before_gate = true;
   return shapes;
 }
 

@@ -65,6 +65,28 @@ TEST_CASE("gradients are right in packed and padded rows") {
   }
 }
 
+TEST_CASE("without grouped_norm the norm looks at all channels, with it at each group's alone") {
+  // The tape holds what the norm saw and made, so its equation can be checked by hand.
+  BlockShape shape;
+  shape.d_model = 3, shape.d_inner = shape.d_ssm = 4, shape.headdim = 2, shape.ngroups = 2, shape.d_state = 2;
+  for (const bool grouped : {true, false}) {
+    shape.grouped_norm = grouped;
+    BlockCase<double> c(shape, Segments::whole(1, 1));
+    c.forward();
+    double v[4], square[2] = {0, 0};
+    for (int i = 0; i < 4; ++i) {
+      const double z = c.tape.projected[static_cast<size_t>(i)];
+      v[i] = c.tape.y[static_cast<size_t>(i)] * z / (1 + std::exp(-z));
+      square[i / 2] += v[i] * v[i];
+    }
+    for (int i = 0; i < 4; ++i) {
+      const double mean = grouped ? square[i / 2] / 2 : (square[0] + square[1]) / 4;
+      const double expected = v[i] / std::sqrt(mean + 1e-5) * find(c.parameters, "norm.weight")[i];
+      CHECK(c.tape.mixed[static_cast<size_t>(i)] == Approx(expected).epsilon(1e-12));
+    }
+  }
+}
+
 TEST_CASE("chunks of any length give what the recurrences give") {
   for (int64_t chunk : {1, 2, 16, 64, 256})
     for (int64_t steps :
