@@ -85,6 +85,8 @@ class Forecaster {
   int64_t targets_per_sequence() const { return config_.channel_independent ? 1 : problem_.targets; }
   int64_t outputs() const { return layout_.weights().back().size; }
   int64_t feature_of(int64_t sequence, int64_t f) const;
+  // The parameters in weights, found by name once: a step of a stream looks for nothing and allocates nothing.
+  const ModelParameters<const T>& bind(const T* weights);
   struct Place;
   Place place_of(int64_t row, int64_t h, int64_t k) const;
 
@@ -95,7 +97,7 @@ class Forecaster {
   void backward(Executor& executor, const ModelParameters<const T>& p, ModelTape<T>& tape, std::vector<T>& d_out,
                 const ModelParameters<T>& gradient);
   T answer(const ModelTape<T>& tape, const Place& place, int64_t level, T* scale) const;
-  void write_answers(const ModelTape<T>& tape, int64_t first, const tutti_output& output) const;
+  void write_answers(const ModelTape<T>& tape, int64_t first, const tutti_output& output);
   T loss(const ModelTape<T>& tape, const tutti_batch& batch, std::vector<T>& d_out) const;
 
   Config config_;
@@ -105,6 +107,10 @@ class Forecaster {
   WeightLayout layout_;
   ModelTape<T> tape_;
   BlockWorkspace<T> workspace_;
+  const T* bound_weights_ = nullptr;
+  ModelParameters<const T> bound_{};
+  std::vector<int64_t> lengths_;  // of step
+  std::vector<T> levels_;         // of write_answers
   std::vector<T> normed_, branch_, d_hidden_, d_branch_, d_normed_;
 };
 

@@ -3,6 +3,7 @@
 // each segment alone and never read a step outside all segments, so padding and neighbours can't leak.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -31,8 +32,10 @@ class Segments {
 
   int64_t rows() const { return rows_; }
   int64_t steps() const { return steps_; }
-  int64_t count() const { return static_cast<int64_t>(segments_.size()); }
-  const Segment& operator[](int64_t index) const { return segments_[static_cast<std::size_t>(index)]; }
+  int64_t count() const { return count_; }
+  const Segment& operator[](int64_t index) const { return begin()[index]; }
+  const Segment* begin() const { return many_.empty() ? few_.data() : many_.data(); }
+  const Segment* end() const { return begin() + count_; }
   int64_t longest() const;
 
   // Zeroes the steps that are in no segment; values [rows, steps, width], dense.
@@ -40,10 +43,14 @@ class Segments {
   void clear_outside(T* values, int64_t width) const;
 
  private:
-  Segments(int64_t rows, int64_t steps) : rows_(rows), steps_(steps) {}
+  Segments(int64_t rows, int64_t steps) : rows_(rows), steps_(steps), few_{} {}
 
-  int64_t rows_, steps_;
-  std::vector<Segment> segments_;  // by row, then by step
+  void add(const Segment& segment);
+
+  int64_t rows_, steps_, count_ = 0;
+  // By row, then by step: all in few_ or all in many_. Few segments allocate nothing, so that a step of a stream doesn't.
+  std::array<Segment, 8> few_;
+  std::vector<Segment> many_;
 };
 
 }  // namespace tutti::mamba2
