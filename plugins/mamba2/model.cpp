@@ -313,10 +313,24 @@ const char* Forecaster<T>::why_no_stream() const {
 
 template <class T>
 ModelState<T> Forecaster<T>::empty_state(int64_t rows) const {
-  const BlockShape& s = config_.block;
-  const int64_t sequences = config_.layers * rows * sequences_per_row();
-  return {rows, std::vector<T>(static_cast<size_t>(sequences * (s.d_conv - 1) * s.conv_channels())),
-          std::vector<T>(static_cast<size_t>(sequences * s.d_ssm * s.d_state))};
+  return {rows, std::vector<T>(static_cast<size_t>(rows * conv_size_per_row())),
+          std::vector<T>(static_cast<size_t>(rows * ssm_size_per_row()))};
+}
+
+template <class T>
+bool Forecaster<T>::fits(const ModelState<T>& state) const {
+  return static_cast<int64_t>(state.conv.size()) == state.rows * conv_size_per_row() &&
+         static_cast<int64_t>(state.ssm.size()) == state.rows * ssm_size_per_row();
+}
+
+// Elements of a stream's memory for one row, over all layers.
+template <class T>
+int64_t Forecaster<T>::conv_size_per_row() const {
+  return config_.layers * sequences_per_row() * (config_.block.d_conv - 1) * config_.block.conv_channels();
+}
+template <class T>
+int64_t Forecaster<T>::ssm_size_per_row() const {
+  return config_.layers * sequences_per_row() * config_.block.d_ssm * config_.block.d_state;
 }
 
 template <class T>

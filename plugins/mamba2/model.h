@@ -72,6 +72,8 @@ class Forecaster {
   // Why this model can't answer a stream in constant time; null where it can.
   const char* why_no_stream() const;
   ModelState<T> empty_state(int64_t rows) const;
+  // Whether state has the sizes of this model's.
+  bool fits(const ModelState<T>& state) const;
   void reset_row(ModelState<T>& state, int64_t row) const;
   // One frame [rows, features] for each stream.
   void step(Executor& executor, const T* weights, ModelState<T>& state, View<const T, 2> frame, const tutti_output& output);
@@ -84,6 +86,8 @@ class Forecaster {
   int64_t features_per_sequence() const { return config_.channel_independent ? 1 : problem_.features; }
   int64_t targets_per_sequence() const { return config_.channel_independent ? 1 : problem_.targets; }
   int64_t outputs() const { return layout_.weights().back().size; }
+  int64_t conv_size_per_row() const;
+  int64_t ssm_size_per_row() const;
   int64_t feature_of(int64_t sequence, int64_t f) const;
   // The parameters in weights, found by name once: a step of a stream looks for nothing and allocates nothing.
   const ModelParameters<const T>& bind(const T* weights);
