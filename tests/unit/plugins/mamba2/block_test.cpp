@@ -1,63 +1,30 @@
 #include "plugins/mamba2/block.h"
 
 #include <catch2/catch.hpp>
-#include <cstring>
 
-#include "tests/unit/plugins/mamba2/block_fixture.h"
+#include "tests/unit/plugins/mamba2/differences.h"
 
 using namespace tutti;
 using namespace tutti::mamba2;
 
 namespace {
 
-double dot(const std::vector<double>& a, const std::vector<double>& b) {
-  double sum = 0;
-  for (size_t i = 0; i < a.size(); ++i) sum += a[i] * b[i];
-  return sum;
-}
-
-// Central differences at every element of values, against the analytic gradient. The step balances a rounding error of
-// 1e-15 / step against a truncation error of step^4 (five-point rule), which small norms make some 1e6 times larger.
-double gradient_error(std::vector<double>& values, const std::vector<double>& analytic, const std::function<double()>& loss) {
-  const double step = 1e-4;
-  std::vector<double> numeric(values.size());
-  for (size_t i = 0; i < values.size(); ++i) {
-    const double kept = values[i];
-    const auto at = [&](double offset) { return values[i] = kept + offset * step, loss(); };
-    numeric[i] = (8 * (at(1) - at(-1)) - (at(2) - at(-2))) / (12 * step);
-    values[i] = kept;
+void check_gradients(const BlockCase<double>& c, const std::string& kernels) {
+  for (const auto& [name, error] : gradient_errors(c, kernels)) {
+    INFO(kernels << ", " << name);
+    CHECK(error < 1e-8);
   }
-  return relative_difference(analytic, numeric);
-}
-
-void check_gradients(BlockCase<double> c, const char* kernels) {
-  const auto d_y = random_values<double>(static_cast<int64_t>(c.y.size()), 90);
-  const auto d_conv1 = random_values<double>(static_cast<int64_t>(c.conv1.size()), 91);
-  const auto d_ssm1 = random_values<double>(static_cast<int64_t>(c.ssm1.size()), 92);
-  const auto loss = [&] {
-    c.forward(kernels);
-    return dot(c.y, d_y) + dot(c.conv1, d_conv1) + dot(c.ssm1, d_ssm1);
-  };
-  loss();
-  c.backward(d_y, d_conv1, d_ssm1, kernels);
-  for (size_t i = 0; i < c.parameters.size(); ++i) {
-    INFO(c.parameters[i].first);
-    CHECK(gradient_error(c.parameters[i].second, c.gradient[i].second, loss) < 1e-8);
-  }
-  CHECK(gradient_error(c.x, c.d_x, loss) < 1e-8);
-  CHECK(gradient_error(c.conv0, c.d_conv0, loss) < 1e-8);
-  CHECK(gradient_error(c.ssm0, c.d_ssm0, loss) < 1e-8);
 }
 
 }  // namespace
 
 TEST_CASE("every gradient of a block is the limit of its differences") {
-  const char* kernels = GENERATE("reference", "chunked");
+  const std::string kernels = GENERATE(from_range(kernel_tables()));
   for (const BlockShape& shape : interesting_shapes()) check_gradients({shape, Segments::whole(2, 7)}, kernels);
 }
 
 TEST_CASE("gradients are right in packed and padded rows") {
-  const char* kernels = GENERATE("reference", "chunked");
+  const std::string kernels = GENERATE(from_range(kernel_tables()));
   const std::vector<int32_t> sequence{0, 0, 0, 1, 1, 2, 2, -1, -1, 4, 4, 4, 4, 4};
   for (const BlockShape& shape : interesting_shapes()) {
     check_gradients({shape, Segments::packed(2, 7, sequence.data())}, kernels);
@@ -75,20 +42,24 @@ TEST_CASE("chunks of any length give what the recurrences give") {
           BlockShape shape;
           shape.d_model = 4, shape.d_inner = shape.d_ssm = 9, shape.headdim = 3, shape.ngroups = groups, shape.d_state = state;
           shape.chunk = chunk;
-          BlockCase<double> reference(shape, Segments::whole(1, steps)), chunked = reference;
-          reference.forward("reference"), chunked.forward("chunked");
-          INFO("chunk " << chunk << " steps " << steps << " groups " << groups << " state " << state);
-          REQUIRE(relative_difference(chunked.y, reference.y) < 1e-12);  // rounding of 257 steps
-          REQUIRE(relative_difference(chunked.ssm1, reference.ssm1) < 1e-12);
-          REQUIRE(chunked.conv1 == reference.conv1);
+          BlockCase<double> reference(shape, Segments::whole(1, steps));
           const auto d_y = random_values<double>(static_cast<int64_t>(reference.y.size()), 90);
+          reference.forward("reference");
           reference.backward(d_y, reference.conv0, reference.ssm0, "reference");
-          chunked.backward(d_y, reference.conv0, reference.ssm0, "chunked");
-          REQUIRE(relative_difference(chunked.d_x, reference.d_x) < 1e-11);
-          REQUIRE(relative_difference(chunked.d_ssm0, reference.d_ssm0) < 1e-11);
-          for (size_t i = 0; i < reference.gradient.size(); ++i) {
-            INFO(reference.gradient[i].first);
-            REQUIRE(relative_difference(chunked.gradient[i].second, reference.gradient[i].second) < 1e-11);
+          for (const std::string& kernels : kernel_tables()) {
+            BlockCase<double> other = reference;
+            other.forward(kernels);
+            INFO(kernels << ", chunk " << chunk << " steps " << steps << " groups " << groups << " state " << state);
+            REQUIRE(relative_difference(other.y, reference.y) < 1e-12);  // rounding of 257 steps
+            REQUIRE(relative_difference(other.ssm1, reference.ssm1) < 1e-12);
+            REQUIRE(other.conv1 == reference.conv1);
+            other.backward(d_y, reference.conv0, reference.ssm0, kernels);
+            REQUIRE(relative_difference(other.d_x, reference.d_x) < 1e-11);
+            REQUIRE(relative_difference(other.d_ssm0, reference.d_ssm0) < 1e-11);
+            for (size_t i = 0; i < reference.gradient.size(); ++i) {
+              INFO(reference.gradient[i].first);
+              REQUIRE(relative_difference(other.gradient[i].second, reference.gradient[i].second) < 1e-11);
+            }
           }
         }
     }
