@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <new>
 
 #include "plugins/mamba2/linear.h"
 #include "shared/random/philox.h"
@@ -17,6 +18,14 @@ constexpr uint64_t kDropoutStreams = 1 << 20;  // the random streams before are 
 template <class T>
 void grow(std::vector<T>& memory, int64_t elements) {
   if (static_cast<int64_t>(memory.size()) < elements) memory.resize(static_cast<size_t>(elements));
+}
+
+template <class T>
+std::vector<T> zeros(int64_t rows, int64_t per_row) {
+  int64_t size = 0, bytes = 0;
+  if (__builtin_mul_overflow(rows, per_row, &size) || __builtin_mul_overflow(size, int64_t{sizeof(T)}, &bytes))
+    throw std::bad_alloc();
+  return std::vector<T>(static_cast<size_t>(size));
 }
 
 template <class T>
@@ -257,7 +266,8 @@ T Forecaster<T>::loss(const ModelTape<T>& tape, const tutti_batch& batch, std::v
   }
   d_out.assign(static_cast<size_t>(tape.segments.rows() * outputs()), T(0));
   if (total == T(0)) return T(0);
-  for (int64_t row = 0; row < tape.rows; ++row)
+  for (int64_t row = 0; row < tape.rows; ++row) {
+    if (weight[row] == T(0)) continue;  // also where the target is NaN
     for (int64_t h = 0; h < H; ++h)
       for (int64_t k = 0; k < K; ++k) {
         const Place place = place_of(row, h, k);
@@ -276,6 +286,7 @@ T Forecaster<T>::loss(const ModelTape<T>& tape, const tutti_batch& batch, std::v
           d[points + place.cell * Q + q] = -share * slope * scale / static_cast<T>(Q);
         }
       }
+  }
   return loss;
 }
 
@@ -313,8 +324,7 @@ const char* Forecaster<T>::why_no_stream() const {
 
 template <class T>
 ModelState<T> Forecaster<T>::empty_state(int64_t rows) const {
-  return {rows, std::vector<T>(static_cast<size_t>(rows * conv_size_per_row())),
-          std::vector<T>(static_cast<size_t>(rows * ssm_size_per_row()))};
+  return {rows, zeros<T>(rows, conv_size_per_row()), zeros<T>(rows, ssm_size_per_row())};
 }
 
 template <class T>

@@ -66,7 +66,7 @@ class Forecaster {
 
   // The training loss of a batch with targets, and its gradient, added to gradient [layout().size()]. The loss is the
   // mean over rows, by their weight, of the squared error of the point and the pinball loss of the quantiles, each a mean
-  // over horizon, targets and levels, and added up where both are asked for.
+  // over horizon, targets and levels, and added up where both are asked for. The targets of a row of weight 0 aren't read.
   T loss_and_gradient(Executor& executor, const T* weights, const tutti_batch& batch, const Dropout& dropout, T* gradient);
 
   // Why this model can't answer a stream in constant time; null where it can.
