@@ -64,3 +64,38 @@ TEST_CASE("chunks of any length give what the recurrences give") {
         }
     }
 }
+
+TEST_CASE("without rows or without steps a block computes nothing and has no gradient") {
+  const std::string kernels = GENERATE(from_range(kernel_tables()));
+  for (const BlockShape& shape : interesting_shapes())
+    for (const auto& [rows, steps] : {std::pair<int64_t, int64_t>(0, 5), std::pair<int64_t, int64_t>(3, 0)}) {
+      BlockCase<double> c(shape, Segments::whole(rows, steps));
+      c.forward(kernels);
+      c.backward(c.x, c.conv0, c.ssm0, kernels);
+      INFO(kernels << ", " << rows << " rows of " << steps << " steps");
+      for (const auto& [name, values] : c.gradient)
+        CHECK(std::all_of(values.begin(), values.end(), [](double g) { return g == 0; }));
+    }
+}
+
+TEST_CASE("NaN, infinity and huge numbers in one row don't reach the others") {
+  const std::string kernels = GENERATE(from_range(kernel_tables()));
+  ThreadPool threads(2);
+  for (const BlockShape& shape : interesting_shapes())
+    for (const double bad : {static_cast<double>(NAN), static_cast<double>(INFINITY), 1e300}) {
+      BlockCase<double> clean(shape, Segments::whole(3, 6)), spoilt = clean;
+      std::fill_n(spoilt.x.begin() + 6 * shape.d_model, 6 * shape.d_model, bad);
+      for (BlockCase<double>* c : {&clean, &spoilt}) {
+        c->forward(kernels, &threads);
+        c->backward(random_values<double>(static_cast<int64_t>(c->y.size()), 90), c->conv0, c->ssm0, kernels, &threads);
+      }
+      INFO(kernels << " with " << bad);
+      for (const auto values : {&BlockCase<double>::y, &BlockCase<double>::conv1, &BlockCase<double>::ssm1,
+                                &BlockCase<double>::d_x, &BlockCase<double>::d_conv0, &BlockCase<double>::d_ssm0}) {
+        const std::vector<double>&a = clean.*values, &b = spoilt.*values;
+        const auto row = static_cast<std::ptrdiff_t>(a.size() / 3);
+        CHECK(std::equal(a.begin(), a.begin() + row, b.begin()));
+        CHECK(std::equal(a.begin() + 2 * row, a.end(), b.begin() + 2 * row));
+      }
+    }
+}
