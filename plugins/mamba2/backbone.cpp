@@ -1,6 +1,7 @@
 #include "plugins/mamba2/backbone.h"
 
 #include <algorithm>
+#include <new>
 
 #include "shared/random/philox.h"
 
@@ -12,6 +13,14 @@ constexpr uint64_t kDropoutStreams = 1 << 20;  // the random streams before are 
 template <class T>
 void grow(std::vector<T>& memory, int64_t elements) {
   if (static_cast<int64_t>(memory.size()) < elements) memory.resize(static_cast<size_t>(elements));
+}
+
+template <class T>
+std::vector<T> zeros(int64_t rows, int64_t per_row) {
+  int64_t size = 0, bytes = 0;
+  if (__builtin_mul_overflow(rows, per_row, &size) || __builtin_mul_overflow(size, int64_t{sizeof(T)}, &bytes))
+    throw std::bad_alloc();
+  return std::vector<T>(static_cast<size_t>(size));
 }
 
 template <class T>
@@ -81,9 +90,14 @@ void Backbone<T>::backward(Executor& executor, const Segments& segments, const P
 
 template <class T>
 ModelState<T> Backbone<T>::empty_state(int64_t rows, int64_t sequences_per_row) const {
-  const int64_t sequences = layers_ * rows * sequences_per_row;
-  return {rows, std::vector<T>(static_cast<size_t>(sequences * (shape_.d_conv - 1) * shape_.conv_channels())),
-          std::vector<T>(static_cast<size_t>(sequences * shape_.d_ssm * shape_.d_state))};
+  return {rows, zeros<T>(rows, sequences_per_row * conv_size()), zeros<T>(rows, sequences_per_row * ssm_size())};
+}
+
+template <class T>
+bool Backbone<T>::fits(const ModelState<T>& state, int64_t sequences_per_row) const {
+  const int64_t sequences = state.rows * sequences_per_row;
+  return static_cast<int64_t>(state.conv.size()) == sequences * conv_size() &&
+         static_cast<int64_t>(state.ssm.size()) == sequences * ssm_size();
 }
 
 template <class T>
@@ -99,12 +113,12 @@ void Backbone<T>::reset_row(ModelState<T>& state, int64_t row) const {
 template <class T>
 void Backbone<T>::step(Executor& executor, int64_t sequences, const Parameters& p, ModelState<T>& state, T* hidden) {
   const int64_t D = shape_.d_model;
-  const Segments one_step = Segments::whole(sequences, 1);
+  one_step_.become_whole(sequences, 1);
   const int64_t conv_size = static_cast<int64_t>(state.conv.size()) / layers_;
   const int64_t ssm_size = static_cast<int64_t>(state.ssm.size()) / layers_;
   grow(step_tape_.rstd, sequences), grow(normed_, sequences * D), grow(branch_, sequences * D);
   for (int64_t i = 0; i < layers_; ++i) {
-    kernels_.norm_forward(executor, one_step, plain_norm<T>(hidden, p[i].norm_weight, D, shape_.epsilon), normed_.data(), D,
+    kernels_.norm_forward(executor, one_step_, plain_norm<T>(hidden, p[i].norm_weight, D, shape_.epsilon), normed_.data(), D,
                           step_tape_.rstd.data());
     block_.step(executor, sequences, p[i].mixer, normed_.data(),
                 {state.conv.data() + i * conv_size, state.ssm.data() + i * ssm_size}, branch_.data(), step_tape_.block,

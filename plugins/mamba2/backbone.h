@@ -66,19 +66,25 @@ class Backbone {
   void backward(Executor& executor, const Segments& segments, const Parameters& p, const std::vector<LayerTape<T>>& tape,
                 T* d_hidden, const std::vector<LayerParameters<T>>& gradient);
 
-  // Zeros for rows of sequences_per_row sequences each.
+  // Zeros for rows of sequences_per_row sequences each. Throws std::bad_alloc where there isn't so much memory.
   ModelState<T> empty_state(int64_t rows, int64_t sequences_per_row) const;
+  // Whether state has the sizes of those.
+  bool fits(const ModelState<T>& state, int64_t sequences_per_row) const;
   void reset_row(ModelState<T>& state, int64_t row) const;
 
   // One step of each sequence: hidden [sequences, d_model] in place; state is read and updated.
   void step(Executor& executor, int64_t sequences, const Parameters& p, ModelState<T>& state, T* hidden);
 
  private:
+  int64_t conv_size() const { return layers_ * (shape_.d_conv - 1) * shape_.conv_channels(); }  // of a sequence's state
+  int64_t ssm_size() const { return layers_ * shape_.d_ssm * shape_.d_state; }
+
   BlockShape shape_;
   int64_t layers_;
   const Kernels<T>& kernels_;
   Block<T> block_;
   BlockWorkspace<T> workspace_;
+  Segments one_step_ = Segments::whole(0, 0);
   LayerTape<T> step_tape_;
   std::vector<T> normed_, branch_, d_normed_, d_branch_;
 };

@@ -37,6 +37,21 @@ void copy_inside(Executor& executor, const Segments& segments, View<const T, 3> 
   segments.clear_outside(copy, width);
 }
 
+// values itself, or where kernels can't write it as it lies, dense memory that copy_back brings there.
+template <class T>
+View<T, 3> writable(const View<T, 3>& values, std::vector<T>& memory) {
+  if (has_one_stride(values)) return values;
+  grow(memory, values.size());
+  return {memory.data(), values.shape};
+}
+template <class T>
+void copy_back(const View<T, 3>& written, const View<T, 3>& values) {
+  if (written.data == values.data) return;
+  for (int64_t row = 0; row < values.shape[0]; ++row)
+    for (int64_t t = 0; t < values.shape[1]; ++t)
+      for (int64_t i = 0; i < values.shape[2]; ++i) values(row, t, i) = written(row, t, i);
+}
+
 template <class T>
 void keep(const T* state, int64_t size, std::vector<T>& copy) {
   if (state)
@@ -153,9 +168,11 @@ void Block<T>::forward(Executor& executor, const Segments& segments, const Block
     }
   });
   segments.clear_outside(tape.mixed.data(), s.d_inner);
+  const View<T, 3> out = writable(y, workspace.written);
   linear_forward<T>(kernels_, executor, segments, steps_view<const T>(tape.mixed.data(), segments, s.d_inner),
-                    {parameters.out_proj_weight, {s.d_model, s.d_inner}}, parameters.out_proj_bias, y, workspace.scratch);
-  if (y.is_dense()) segments.clear_outside(y.data, s.d_model);
+                    {parameters.out_proj_weight, {s.d_model, s.d_inner}}, parameters.out_proj_bias, out, workspace.scratch);
+  segments.clear_outside(out.data, s.d_model, out.strides[1]);
+  copy_back(out, y);
 }
 
 template <class T>
@@ -201,18 +218,21 @@ void Block<T>::backward(Executor& executor, const Segments& segments, const Bloc
                          {w.d_projected.data() + columns.conv(), gradient.conv_weight, gradient.conv_bias, d_initial.conv});
 
   segments.clear_outside(w.d_projected.data(), W);
+  const View<T, 3> d_in = writable(d_x, w.written);
   const View<const T, 3> d_projected = steps_view<const T>(w.d_projected.data(), segments, W);
-  linear_backward_input<T>(kernels_, executor, segments, d_projected, {parameters.in_proj_weight, {W, s.d_model}}, d_x, w.scratch);
+  linear_backward_input<T>(kernels_, executor, segments, d_projected, {parameters.in_proj_weight, {W, s.d_model}}, d_in, w.scratch);
   linear_backward_weight<T>(kernels_, executor, segments, d_projected, steps_view<const T>(tape.x.data(), segments, s.d_model),
                             {gradient.in_proj_weight, {W, s.d_model}}, gradient.in_proj_bias, w.scratch);
-  if (d_x.is_dense()) segments.clear_outside(d_x.data, s.d_model);
+  segments.clear_outside(d_in.data, s.d_model, d_in.strides[1]);
+  copy_back(d_in, d_x);
 }
 
 template <class T>
 void Block<T>::step(Executor& executor, int64_t rows, const BlockParameters<const T>& parameters, const T* x, BlockState<T> state,
                     T* y, BlockTape<T>& tape, BlockWorkspace<T>& workspace) const {
   const BlockShape& s = shape_;
-  const Segments segments = Segments::whole(rows, 1);
+  workspace.one_step.become_whole(rows, 1);
+  const Segments& segments = workspace.one_step;
   const Columns columns(s);
   reserve(segments, tape);
   tape.initial_conv.clear(), tape.initial_ssm.clear();

@@ -80,8 +80,9 @@ struct BlockTape {
 // Memory of a call, shared by blocks of one shape.
 template <class T>
 struct BlockWorkspace {
-  std::vector<T> d_out, d_mixed, d_projected, d_conv, d_dt, d_y, A, d_A;
+  std::vector<T> d_out, d_mixed, d_projected, d_conv, d_dt, d_y, A, d_A, written;
   Scratch<T> scratch;
+  Segments one_step = Segments::whole(0, 0);
 };
 
 template <class T>
@@ -92,7 +93,7 @@ class Block {
 
   const BlockShape& shape() const { return shape_; }
 
-  // y and the final state from x and the initial one. x may have any strides and may be y.
+  // y and the final state from x and the initial one. x and y may have any strides; x may be y.
   void forward(Executor& executor, const Segments& segments, const BlockParameters<const T>& parameters, View<const T, 3> x,
                BlockState<const T> initial, View<T, 3> y, BlockState<T> final_state, BlockTape<T>& tape,
                BlockWorkspace<T>& workspace) const;

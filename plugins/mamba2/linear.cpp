@@ -8,8 +8,7 @@ namespace {
 template <class T, class U, class V>
 void check(const Segments& segments, const View<T, 3>& inputs, const View<U, 3>& outputs, const Matrix<V>& weight) {
   const auto lies_well = [&](const auto& v) {
-    return v.shape[0] == segments.rows() && v.shape[1] == segments.steps() && (v.shape[2] == 1 || v.strides[2] == 1) &&
-           (v.shape[0] <= 1 || v.strides[0] == v.shape[1] * v.strides[1]);
+    return v.shape[0] == segments.rows() && v.shape[1] == segments.steps() && has_one_stride(v);
   };
   if (lies_well(inputs) && lies_well(outputs) && weight.is_dense() && weight.shape[0] == outputs.shape[2] &&
       weight.shape[1] == inputs.shape[2])

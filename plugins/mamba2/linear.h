@@ -1,7 +1,7 @@
 // Linear layers over typed views, so that no operand can come the wrong way round: the kernels' linear operations with the
 // shapes of their operands checked.
 //
-// Activations are [rows, steps, width] with a dense last axis and no gap between rows; weights lie [out, in]. Only
+// Activations are [rows, steps, width] with one stride; weights lie [out, in]. Only
 // steps inside segments are read and written. Throws std::invalid_argument where shapes don't fit.
 #pragma once
 
@@ -9,6 +9,13 @@
 #include "shared/tensor/view.h"
 
 namespace tutti::mamba2 {
+
+// Whether a view [rows, steps, width] has a dense last axis and one distance from step to step, also between rows: what
+// kernels read and write.
+template <class T>
+bool has_one_stride(const View<T, 3>& v) {
+  return (v.shape[2] == 1 || v.strides[2] == 1) && (v.shape[0] <= 1 || v.strides[0] == v.shape[1] * v.strides[1]);
+}
 
 // y = x W^T + bias; bias [out], or null. x [rows, steps, in], weight [out, in], y [rows, steps, out].
 template <class T>

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <stdexcept>
 
 namespace tutti::mamba2 {
 namespace {
@@ -13,13 +14,18 @@ struct Stream final : StreamState {
   ModelState<T> memory;
 };
 
+// The memory behind a handle. Throws where it is of another precision or another shape, which would be read as numbers
+// that it isn't.
 template <class T>
-Stream<T>& stream_of(StreamState& state) {
-  return static_cast<Stream<T>&>(state);
+const ModelState<T>& memory_of(const StreamState& state, const Forecaster<T>& forecaster) {
+  const auto* stream = dynamic_cast<const Stream<T>*>(&state);
+  if (!stream || !forecaster.fits(stream->memory))
+    throw std::invalid_argument("the stream's memory is of a model of another shape or precision; use the model that made it");
+  return stream->memory;
 }
 template <class T>
-const Stream<T>& stream_of(const StreamState& state) {
-  return static_cast<const Stream<T>&>(state);
+ModelState<T>& memory_of(StreamState& state, const Forecaster<T>& forecaster) {
+  return const_cast<ModelState<T>&>(memory_of(const_cast<const StreamState&>(state), forecaster));
 }
 
 // What saved streams begin with: a stream of another model is refused.
@@ -116,15 +122,15 @@ Result<std::unique_ptr<StreamState>> Mamba2::create_stream(int64_t streams) {
 }
 
 Result<std::unique_ptr<StreamState>> Mamba2::copy_stream(const StreamState& state) {
-  return in_precision(trainer_, [&](auto&, auto zero) -> Result<std::unique_ptr<StreamState>> {
+  return in_precision(trainer_, [&](auto& trainer, auto zero) -> Result<std::unique_ptr<StreamState>> {
     using T = decltype(zero);
-    return std::unique_ptr<StreamState>(std::make_unique<Stream<T>>(stream_of<T>(state).memory));
+    return std::unique_ptr<StreamState>(std::make_unique<Stream<T>>(memory_of<T>(state, trainer.forecaster())));
   });
 }
 
 std::vector<uint8_t> Mamba2::save_stream(const StreamState& state) {
-  return in_precision(trainer_, [&](auto&, auto zero) {
-    const auto& memory = stream_of<decltype(zero)>(state).memory;
+  return in_precision(trainer_, [&](auto& trainer, auto zero) {
+    const auto& memory = memory_of<decltype(zero)>(state, trainer.forecaster());
     const SavedHeader header = header_of(memory);
     const size_t conv_bytes = memory.conv.size() * sizeof zero, ssm_bytes = memory.ssm.size() * sizeof zero;
     std::vector<uint8_t> bytes(sizeof header + conv_bytes + ssm_bytes);
@@ -160,7 +166,7 @@ Result<std::unique_ptr<StreamState>> Mamba2::load_stream(const uint8_t* bytes, u
 
 Result<void> Mamba2::reset_stream(StreamState& state, const uint8_t* mask) {
   in_precision(trainer_, [&](auto& trainer, auto zero) {
-    auto& memory = stream_of<decltype(zero)>(state).memory;
+    auto& memory = memory_of<decltype(zero)>(state, trainer.forecaster());
     for (int64_t row = 0; row < memory.rows; ++row)
       if (!mask || mask[row]) trainer.forecaster().reset_row(memory, row);
   });
@@ -170,7 +176,7 @@ Result<void> Mamba2::reset_stream(StreamState& state, const uint8_t* mask) {
 Result<void> Mamba2::step_stream(StreamState& state, const tutti_tensor& frame, const tutti_tensor*, const tutti_output& output) {
   return in_precision(trainer_, [&](auto& trainer, auto zero) -> Result<void> {
     using T = decltype(zero);
-    auto& memory = stream_of<T>(state).memory;
+    auto& memory = memory_of<T>(state, trainer.forecaster());
     const View<const T, 2> values = *view_of<const T, 2>(frame, "frame");
     if (values.shape[0] != memory.rows)
       return bad_input("the frame has " + std::to_string(values.shape[0]) + " rows; the memory holds " +

@@ -56,6 +56,12 @@ Forecaster<T>::Forecaster(const Config& config, const Problem& problem)
       backbone_(config.block, config.layers, kernels_) {}
 
 template <class T>
+const ModelParameters<const T>& Forecaster<T>::bind(const T* weights) {
+  if (bound_weights_ != weights) bound_ = bind_parameters<const T>(layout_, config_, weights), bound_weights_ = weights;
+  return bound_;
+}
+
+template <class T>
 int64_t Forecaster<T>::feature_of(int64_t sequence, int64_t f) const {
   return config_.channel_independent ? problem_.target_feature[sequence % problem_.targets] : f;
 }
@@ -131,7 +137,8 @@ void Forecaster<T>::forward(Executor& executor, const ModelParameters<const T>& 
 template <class T>
 void Forecaster<T>::read_last(Executor& executor, const ModelParameters<const T>& p, ModelTape<T>& tape) {
   const int64_t R = tape.segments.rows(), D = config_.block.d_model;
-  const Segments one_step = Segments::whole(R, 1);
+  one_step_.become_whole(R, 1);
+  const Segments& one_step = one_step_;
   grow(tape.normed_last, R * D), grow(tape.rstd_last, R), grow(tape.out, R * outputs());
   kernels_.norm_forward(executor, one_step, plain_norm<T>(tape.hidden_last.data(), p.norm_f_weight, D, config_.block.epsilon),
                         tape.normed_last.data(), D, tape.rstd_last.data());
@@ -181,9 +188,9 @@ T Forecaster<T>::answer(const ModelTape<T>& tape, const Place& place, int64_t le
 }
 
 template <class T>
-void Forecaster<T>::write_answers(const ModelTape<T>& tape, int64_t first, const tutti_output& output) const {
+void Forecaster<T>::write_answers(const ModelTape<T>& tape, int64_t first, const tutti_output& output) {
   const int64_t Q = static_cast<int64_t>(problem_.quantiles.size());
-  std::vector<T> levels(static_cast<size_t>(Q));
+  levels_.resize(static_cast<size_t>(Q));
   for (int64_t row = 0; row < tape.rows; ++row)
     for (int64_t h = 0; h < problem_.horizon; ++h)
       for (int64_t k = 0; k < problem_.targets; ++k) {
@@ -192,9 +199,9 @@ void Forecaster<T>::write_answers(const ModelTape<T>& tape, int64_t first, const
           (*view_of<T, 3>(output.point, "point"))(first + row, h, k) = answer(tape, place, -1, nullptr);
         if (!problem_.wants(TUTTI_ANSWER_QUANTILES)) continue;
         const View<T, 4> quantiles = *view_of<T, 4>(output.quantiles, "quantiles");
-        for (int64_t q = 0; q < Q; ++q) levels[q] = answer(tape, place, q, nullptr);
-        std::sort(levels.begin(), levels.end());  // levels that cross are an artefact of learning them one by one
-        for (int64_t q = 0; q < Q; ++q) quantiles(first + row, h, k, q) = levels[q];
+        for (int64_t q = 0; q < Q; ++q) levels_[q] = answer(tape, place, q, nullptr);
+        std::sort(levels_.begin(), levels_.end());  // levels that cross are an artefact of learning them one by one
+        for (int64_t q = 0; q < Q; ++q) quantiles(first + row, h, k, q) = levels_[q];
       }
 }
 
@@ -211,7 +218,8 @@ T Forecaster<T>::loss(const ModelTape<T>& tape, const tutti_batch& batch, std::v
   }
   d_out.assign(static_cast<size_t>(tape.segments.rows() * outputs()), T(0));
   if (total == T(0)) return T(0);
-  for (int64_t row = 0; row < tape.rows; ++row)
+  for (int64_t row = 0; row < tape.rows; ++row) {
+    if (weight[row] == T(0)) continue;  // also where the target is NaN
     for (int64_t h = 0; h < H; ++h)
       for (int64_t k = 0; k < K; ++k) {
         const Place place = place_of(row, h, k);
@@ -230,12 +238,13 @@ T Forecaster<T>::loss(const ModelTape<T>& tape, const tutti_batch& batch, std::v
           d[points + place.cell * Q + q] = -share * slope * scale / static_cast<T>(Q);
         }
       }
+  }
   return loss;
 }
 
 template <class T>
 void Forecaster<T>::predict(Executor& executor, const T* weights, const tutti_batch& batch, const tutti_output& output) {
-  const ModelParameters<const T> p = bind_parameters<const T>(layout_, config_, weights);
+  const ModelParameters<const T>& p = bind(weights);
   const int64_t at_once = std::max<int64_t>(1, kSequencesAtOnce / sequences_per_row());
   for (int64_t first = 0; first < batch.size; first += at_once) {
     read_windows(batch, first, std::min(batch.size, first + at_once), tape_);
@@ -247,7 +256,7 @@ void Forecaster<T>::predict(Executor& executor, const T* weights, const tutti_ba
 template <class T>
 T Forecaster<T>::loss_and_gradient(Executor& executor, const T* weights, const tutti_batch& batch, const Dropout& dropout,
                                    T* gradient) {
-  const ModelParameters<const T> p = bind_parameters<const T>(layout_, config_, weights);
+  const ModelParameters<const T>& p = bind(weights);
   std::vector<T> d_out;
   read_windows(batch, 0, batch.size, tape_);
   forward(executor, p, dropout, true, tape_);
@@ -271,6 +280,11 @@ ModelState<T> Forecaster<T>::empty_state(int64_t rows) const {
 }
 
 template <class T>
+bool Forecaster<T>::fits(const ModelState<T>& state) const {
+  return backbone_.fits(state, sequences_per_row());
+}
+
+template <class T>
 void Forecaster<T>::reset_row(ModelState<T>& state, int64_t row) const {
   backbone_.reset_row(state, row);
 }
@@ -278,11 +292,11 @@ void Forecaster<T>::reset_row(ModelState<T>& state, int64_t row) const {
 template <class T>
 void Forecaster<T>::step(Executor& executor, const T* weights, ModelState<T>& state, View<const T, 2> frame,
                          const tutti_output& output) {
-  const ModelParameters<const T> p = bind_parameters<const T>(layout_, config_, weights);
+  const ModelParameters<const T>& p = bind(weights);
   const int64_t R = state.rows * sequences_per_row(), D = config_.block.d_model, F = features_per_sequence();
-  tape_.rows = state.rows, tape_.segments = Segments::whole(R, 1);
-  normalise({frame.data, {state.rows, 1, frame.shape[1]}, {frame.strides[0], 0, frame.strides[1]}}, 0, tape_,
-            std::vector<int64_t>(static_cast<size_t>(state.rows), 1));
+  tape_.rows = state.rows, tape_.segments.become_whole(R, 1);
+  lengths_.assign(static_cast<size_t>(state.rows), 1);
+  normalise({frame.data, {state.rows, 1, frame.shape[1]}, {frame.strides[0], 0, frame.strides[1]}}, 0, tape_, lengths_);
   grow(tape_.hidden_last, R * D);
   linear_forward<T>(kernels_, executor, tape_.segments, steps_view<const T>(tape_.tokens.data(), tape_.segments, F),
                     {p.embed_weight, {D, F}}, p.embed_bias, steps_view(tape_.hidden_last.data(), tape_.segments, D), scratch_);
@@ -295,7 +309,7 @@ void Forecaster<T>::step(Executor& executor, const T* weights, ModelState<T>& st
 
 template <class T>
 void Forecaster<T>::trace(Executor& executor, const T* weights, const tutti_batch& batch, tutti_trace_fn visit, void* argument) {
-  const ModelParameters<const T> p = bind_parameters<const T>(layout_, config_, weights);
+  const ModelParameters<const T>& p = bind(weights);
   read_windows(batch, 0, batch.size, tape_);
   forward(executor, p, {}, true, tape_);
   const BlockShape& s = config_.block;

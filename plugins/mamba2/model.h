@@ -44,12 +44,14 @@ class Forecaster {
 
   // The training loss of a batch with targets, and its gradient, added to gradient [layout().size()]. The loss is the
   // mean over rows, by their weight, of the squared error of the point and the pinball loss of the quantiles, each a mean
-  // over horizon, targets and levels, and added up where both are asked for.
+  // over horizon, targets and levels, and added up where both are asked for. The targets of a row of weight 0 aren't read.
   T loss_and_gradient(Executor& executor, const T* weights, const tutti_batch& batch, const Dropout& dropout, T* gradient);
 
   // Why this model can't answer a stream in constant time; null where it can.
   const char* why_no_stream() const;
   ModelState<T> empty_state(int64_t rows) const;
+  // Whether state has the sizes of this model's.
+  bool fits(const ModelState<T>& state) const;
   void reset_row(ModelState<T>& state, int64_t row) const;
   // One frame [rows, features] for each stream.
   void step(Executor& executor, const T* weights, ModelState<T>& state, View<const T, 2> frame, const tutti_output& output);
@@ -63,6 +65,8 @@ class Forecaster {
   int64_t targets_per_sequence() const { return config_.channel_independent ? 1 : problem_.targets; }
   int64_t outputs() const { return layout_.weights().back().size; }
   int64_t feature_of(int64_t sequence, int64_t f) const;
+  // The parameters in weights, found by name once: a step of a stream looks for nothing and allocates nothing.
+  const ModelParameters<const T>& bind(const T* weights);
   struct Place;
   Place place_of(int64_t row, int64_t h, int64_t k) const;
 
@@ -73,7 +77,7 @@ class Forecaster {
   void backward(Executor& executor, const ModelParameters<const T>& p, ModelTape<T>& tape, std::vector<T>& d_out,
                 const ModelParameters<T>& gradient);
   T answer(const ModelTape<T>& tape, const Place& place, int64_t level, T* scale) const;
-  void write_answers(const ModelTape<T>& tape, int64_t first, const tutti_output& output) const;
+  void write_answers(const ModelTape<T>& tape, int64_t first, const tutti_output& output);
   T loss(const ModelTape<T>& tape, const tutti_batch& batch, std::vector<T>& d_out) const;
 
   Config config_;
@@ -83,6 +87,11 @@ class Forecaster {
   Backbone<T> backbone_;
   ModelTape<T> tape_;
   Scratch<T> scratch_;
+  Segments one_step_ = Segments::whole(0, 0);
+  const T* bound_weights_ = nullptr;
+  ModelParameters<const T> bound_{};
+  std::vector<int64_t> lengths_;  // of step
+  std::vector<T> levels_;         // of write_answers
   std::vector<T> d_hidden_, d_hidden_last_, d_normed_last_;
 };
 

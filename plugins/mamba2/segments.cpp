@@ -6,10 +6,16 @@
 namespace tutti::mamba2 {
 
 Segments Segments::whole(int64_t rows, int64_t steps) {
-  Segments result(rows, steps);
-  if (steps > 0)
-    for (int64_t row = 0; row < rows; ++row) result.add({row, 0, steps, true, true});
+  Segments result(0, 0);
+  result.become_whole(rows, steps);
   return result;
+}
+
+void Segments::become_whole(int64_t rows, int64_t steps) {
+  rows_ = rows, steps_ = steps, longest_ = longest_run_ = 0;
+  segments_.clear(), runs_.clear();
+  if (steps > 0)
+    for (int64_t row = 0; row < rows; ++row) add({row, 0, steps, true, true});
 }
 
 Segments Segments::left_padded(int64_t steps, const std::vector<int64_t>& lengths) {
@@ -26,14 +32,15 @@ Segments Segments::packed(int64_t rows, int64_t steps, const int32_t* sequence) 
   Segments result(rows, steps);
   for (int64_t row = 0; row < rows; ++row) {
     const int32_t* number = sequence + row * steps;
+    int64_t last = steps;  // the end of the row's last sequence
+    while (last > 0 && number[last - 1] < 0) --last;
     bool is_first = true;
-    for (int64_t begin = 0, end; begin < steps; begin = end) {
+    for (int64_t begin = 0, end; begin < last; begin = end) {
       for (end = begin + 1; end < steps && number[end] == number[begin];) ++end;
       if (number[begin] < 0) continue;
-      result.add({row, begin, end, is_first, false});
+      result.add({row, begin, end, is_first, end == last});
       is_first = false;
     }
-    if (!is_first) result.segments_.back().is_last = true;
   }
   return result;
 }
@@ -50,16 +57,20 @@ void Segments::add(const Segment& segment) {
 }
 
 template <class T>
-void Segments::clear_outside(T* values, int64_t width) const {
-  int64_t clean = 0;  // steps of the whole batch before here are in a segment or zeroed
-  for (const Segment& segment : segments_) {
-    std::fill(values + clean * width, values + (segment.row * steps_ + segment.begin) * width, T(0));
-    clean = segment.row * steps_ + segment.end;
+void Segments::clear_outside(T* values, int64_t width, int64_t stride) const {
+  int64_t clean = 0;  // positions before here are in a segment or zeroed
+  const auto clear_to = [&](int64_t end) {
+    if (stride == width && clean < end) std::fill(values + clean * width, values + end * width, T(0));
+    for (; stride != width && clean < end; ++clean) std::fill_n(values + clean * stride, width, T(0));
+  };
+  for (const Run& run : runs_) {
+    clear_to(run.begin);
+    clean = run.end;
   }
-  std::fill(values + clean * width, values + rows_ * steps_ * width, T(0));
+  clear_to(rows_ * steps_);
 }
 
-template void Segments::clear_outside(float*, int64_t) const;
-template void Segments::clear_outside(double*, int64_t) const;
+template void Segments::clear_outside(float*, int64_t, int64_t) const;
+template void Segments::clear_outside(double*, int64_t, int64_t) const;
 
 }  // namespace tutti::mamba2

@@ -27,6 +27,9 @@ class Segments {
   // Every row is one sequence.
   static Segments whole(int64_t rows, int64_t steps);
 
+  // The same in the memory of these, so that a step of a stream allocates nothing.
+  void become_whole(int64_t rows, int64_t steps);
+
   // Row b is its last lengths[b] steps, each 1 … steps; before them is padding.
   static Segments left_padded(int64_t steps, const std::vector<int64_t>& lengths);
 
@@ -38,6 +41,8 @@ class Segments {
   int64_t steps() const { return steps_; }
   int64_t count() const { return static_cast<int64_t>(segments_.size()); }
   const Segment& operator[](int64_t index) const { return segments_[static_cast<std::size_t>(index)]; }
+  const Segment* begin() const { return segments_.data(); }
+  const Segment* end() const { return begin() + count(); }
   int64_t longest() const { return longest_; }
 
   // Neighbouring segments joined: where each position is computed alone, the whole batch may be one run.
@@ -45,9 +50,13 @@ class Segments {
   const Run& run(int64_t index) const { return runs_[static_cast<std::size_t>(index)]; }
   int64_t longest_run() const { return longest_run_; }
 
-  // Zeroes the steps that are in no segment; values [rows, steps, width], dense.
+  // Zeroes the steps that are in no segment; values [rows, steps, width], a step every stride elements.
   template <class T>
-  void clear_outside(T* values, int64_t width) const;
+  void clear_outside(T* values, int64_t width, int64_t stride) const;
+  template <class T>
+  void clear_outside(T* values, int64_t width) const {
+    clear_outside(values, width, width);
+  }
 
  private:
   Segments(int64_t rows, int64_t steps) : rows_(rows), steps_(steps) {}

@@ -42,14 +42,23 @@ void multiply_small(T alpha, const Matrix<const T>& a, const Matrix<const T>& b,
     }
 }
 
-template <class T, class A, class B, class C>
-void multiply(T alpha, const A& a, const B& b, T beta, C& c) {
+template <class Product, class T, class C>
+void assign(const Product& product, T beta, C& c) {
   if (beta == T(0)) {
-    c.noalias() = alpha * a * b;
+    c.noalias() = product;
   } else {
     if (beta != T(1)) c *= beta;
-    c.noalias() += alpha * a * b;
+    c.noalias() += product;
   }
+}
+
+// Without a factor Eigen multiplies a single row or column as it lies; with one it allocates a copy first.
+template <class T, class A, class B, class C>
+void multiply(T alpha, const A& a, const B& b, T beta, C& c) {
+  if (alpha == T(1))
+    assign(a * b, beta, c);
+  else
+    assign(alpha * a * b, beta, c);
 }
 
 }  // namespace

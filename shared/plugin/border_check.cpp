@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
-#include <vector>
+#include <initializer_list>
 
 namespace tutti {
 namespace {
@@ -28,14 +28,14 @@ Error wrong_axes(const char* name, const tutti_tensor& tensor, const char* neede
 
 Error without_shape(const char* name) { return bad_input(std::string(name) + " has no shape or strides"); }
 
-Result<void> check_tensor(const char* name, const tutti_tensor& tensor, tutti_dtype dtype, const std::vector<int64_t>& shape,
+// Allocates nothing where it passes: streams are checked at every step.
+Result<void> check_tensor(const char* name, const tutti_tensor& tensor, tutti_dtype dtype, const int64_t* shape, int ndim,
                           bool strided) {
-  const int ndim = static_cast<int>(shape.size());
   if (is_absent(tensor) && ndim > 0) return bad_input(std::string(name) + " is missing");
   if (ndim > 0 && (!tensor.shape || !tensor.strides)) return without_shape(name);
-  if (tensor.ndim != ndim || !std::equal(shape.begin(), shape.end(), tensor.shape))
+  if (tensor.ndim != ndim || !std::equal(shape, shape + ndim, tensor.shape))
     return bad_input(std::string(name) + " has the shape " + shape_text(tensor.shape, tensor.ndim) + "; " +
-                     shape_text(shape.data(), ndim) + " is needed");
+                     shape_text(shape, ndim) + " is needed");
   if (!same_dtype(tensor.dtype, dtype))
     return bad_input(std::string(name) + " is " + name_of(tensor.dtype) + "; " + name_of(dtype) + " is needed");
   if (!is_cpu(tensor.device)) return unsupported(std::string(name) + " is not in CPU memory");
@@ -46,7 +46,12 @@ Result<void> check_tensor(const char* name, const tutti_tensor& tensor, tutti_dt
   return {};
 }
 
-Result<void> check_optional(const char* name, const tutti_tensor& tensor, tutti_dtype dtype, const std::vector<int64_t>& shape,
+Result<void> check_tensor(const char* name, const tutti_tensor& tensor, tutti_dtype dtype, std::initializer_list<int64_t> shape,
+                          bool strided) {
+  return check_tensor(name, tensor, dtype, shape.begin(), static_cast<int>(shape.size()), strided);
+}
+
+Result<void> check_optional(const char* name, const tutti_tensor& tensor, tutti_dtype dtype, std::initializer_list<int64_t> shape,
                             bool needed, bool strided) {
   if (is_absent(tensor) && !needed) return {};
   return check_tensor(name, tensor, dtype, shape, strided);
@@ -143,8 +148,7 @@ Result<void> check_gradients(const tutti_tensor* gradients, const std::vector<Pa
   for (size_t i = 0; i < parameters.size(); ++i) {
     const auto& [name, role, tensor] = parameters[i];
     if (role != TUTTI_ROLE_WEIGHT) continue;
-    const std::vector<int64_t> shape(tensor.shape, tensor.shape + tensor.ndim);
-    TUTTI_CHECK(check_tensor(("the gradient of " + name).c_str(), gradients[i], tensor.dtype, shape, false));
+    TUTTI_CHECK(check_tensor(("the gradient of " + name).c_str(), gradients[i], tensor.dtype, tensor.shape, tensor.ndim, false));
   }
   return {};
 }

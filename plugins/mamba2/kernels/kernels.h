@@ -40,7 +40,7 @@ struct Linear {
 // y[t,c] = silu(bias[c] + sum_k weight[c,k] x[t-(width-1)+k, c]); before the first step lies the initial state.
 template <class T>
 struct Conv {
-  int64_t channels, width;
+  int64_t channels, width;  // width up to 8
   const T* x;  // [rows, steps, channels]
   int64_t x_stride;
   const T* weight;   // [channels, width]; tap width-1 meets the current step

@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <array>
+#include <cassert>
 #include <cmath>
 #include <type_traits>
-#include <vector>
 
 #include "plugins/mamba2/kernels/cpu/cpu.h"
 #include "plugins/mamba2/kernels/cpu/elementwise.h"
@@ -12,7 +12,7 @@ namespace {
 
 constexpr int64_t kBlock = 128;   // channels handled together, and in the backward pass a task for the threads
 constexpr int64_t kSteps = 32;    // a task of the forward pass
-constexpr int64_t kAhead = 3;     // steps that the backward pass fetches early: down a column, the processor does not guess
+constexpr int64_t kAhead = 3;     // steps that are fetched early: down a column, the processor does not guess
 constexpr int64_t kMaxWidth = 8;  // of the convolution
 
 // Some channels of the convolution of one segment, with the taps lying by tap, then channel.
@@ -21,6 +21,7 @@ class ConvBlock {
  public:
   ConvBlock(const Conv<T>& conv, int64_t block)
       : conv_(conv), first_(block * kBlock), count_(std::min(kBlock, conv.channels - first_)) {
+    assert(conv.width <= kMaxWidth);
     for (int64_t c = 0; c < count_; ++c) {
       bias_[c] = conv.bias ? conv.bias[first_ + c] : T(0);
       for (int64_t k = 0; k < conv.width; ++k) taps_[k][c] = conv.weight[(first_ + c) * conv.width + k];
@@ -89,8 +90,7 @@ void fetch(const T* data, int64_t count) {
 
 }  // namespace
 
-// Each task owns some steps and walks through memory as it lies: a column of channels at a time would miss the cache at
-// every step.
+// Each task owns some steps.
 template <class T>
 void conv_forward(Executor& executor, const Segments& segments, const Conv<T>& conv, T* y, T* final_state) {
   const int64_t blocks = count_blocks(conv.channels), history = conv.width - 1;
@@ -99,15 +99,17 @@ void conv_forward(Executor& executor, const Segments& segments, const Conv<T>& c
     const Segment& segment = segments[task / pieces];
     const int64_t first = task % pieces * kSteps, last = std::min(first + kSteps, segment.length());
     if (first >= last) return;
-    std::vector<ConvBlock<T>> all;
-    for (int64_t block = 0; block < blocks; ++block) all.emplace_back(conv, block);
-    for (int64_t t = first; t < last; ++t)
-      for (const ConvBlock<T>& block : all)
-        block.with_count([&](auto count) {
+    for (int64_t index = 0; index < blocks; ++index) {
+      const ConvBlock<T> block(conv, index);
+      block.with_count([&](auto count) {
+        for (int64_t t = first; t < last; ++t) {
+          if (t + kAhead < last) fetch(block.input(segments, segment, t + kAhead), int64_t(count));
           const std::array<T, kBlock> sum = block.sum(segments, segment, t, count);
           T* out = y + (segment.row * segments.steps() + segment.begin + t) * conv.channels + block.first();
           for (int64_t c = 0; c < count; ++c) out[c] = fast_silu(sum[c]);
-        });
+        }
+      });
+    }
   });
   if (!final_state) return;
   executor.parallel_for(segments.count(), 1, [&](int64_t s, int64_t) {

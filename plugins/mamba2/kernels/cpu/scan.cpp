@@ -22,7 +22,7 @@ namespace {
 
 constexpr int64_t kWave = 4;        // chunks
 constexpr int64_t kHeadBlock = 4;   // heads of a group whose shares of the gradients of B and C are added up at once
-constexpr int64_t kTasksAhead = 4;  // tasks a thread, of the backward pass
+constexpr int64_t kSegments = 8;    // at once, at least: work memory is for them, not for a whole batch
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
@@ -533,6 +533,12 @@ class Backward {
   const ScanGradient<T>& gradient_;
 };
 
+// How many segments are worked off together, each of which gives so many tasks: enough for all threads.
+template <class T>
+int64_t segments_at_once(const Layout<T>& o, int64_t tasks_each, int64_t threads) {
+  return std::max<int64_t>(1, std::min(o.segments.count(), std::max(kSegments, ceil_div(4 * threads, tasks_each))));
+}
+
 }  // namespace
 
 template <class T>
@@ -544,20 +550,21 @@ template <class T>
 void scan_forward(Executor& executor, const Segments& segments, const Scan<T>& a, T* y, T* final_state, T* kept,
                   Scratch<T>& scratch) {
   const Layout<T> o(segments, a);
-  const int64_t H = o.H, PN = o.P * o.N, tasks = segments.count() * H, workers = count_workers(executor, tasks);
-  const int64_t work_size = ForwardHead<T>::memory_size(o), products_size = GroupProducts<T>::memory_size(o, segments.count());
-  T* const product_memory = scratch.reserve(products_size + std::max(workers * work_size, executor.thread_count() * o.N * o.Q) + (o.waves() > 1 ? tasks : workers) * PN);
-  T* const work = product_memory + products_size;
-  T* const states = work + std::max(workers * work_size, executor.thread_count() * o.N * o.Q);
-  GroupProducts<T> products(o, 0, segments.count(), product_memory);
-  for (int64_t w = 0; w < o.waves(); ++w) {
+  const int64_t H = o.H, PN = o.P * o.N, threads = executor.thread_count(), at_once = segments_at_once(o, H, threads);
+  const int64_t products_size = GroupProducts<T>::memory_size(o, at_once);
+  const int64_t work_size = std::max(ForwardHead<T>::memory_size(o), o.N * o.Q);
+  const bool one_wave = o.waves() == 1;
+  T* const product_memory = scratch.reserve(products_size + threads * work_size + (one_wave ? threads : at_once * H) * PN);
+  T *const work = product_memory + products_size, *const states = work + threads * work_size;
+  const auto run_wave = [&](int64_t first_segment, int64_t last_segment, int64_t w) {
+    GroupProducts<T> products(o, first_segment, last_segment, product_memory);
     products.fill(executor, w, work);
-    for_each_task(executor, tasks, [&](int64_t task, int64_t worker) {
-      const int64_t s = task / H, head = task % H;
+    for_each_task(executor, (last_segment - first_segment) * H, [&](int64_t task, int64_t worker) {
+      const int64_t s = first_segment + task / H, head = task % H;
       const Segment& segment = segments[s];
       const int64_t chunks = o.chunks(segment), last = std::min((w + 1) * kWave, chunks);
       if (w * kWave >= last) return;
-      T* h = states + (o.waves() > 1 ? task : worker) * PN;
+      T* h = states + (one_wave ? worker : task) * PN;
       const bool given = a.initial && segment.is_first, wanted = final_state && segment.is_last;
       if (w == 0 && given) transpose(o.P, o.N, a.initial + o.state(segment, head), o.N, h, o.P);
       if (w > 0 && kept) std::copy_n(h, PN, kept + o.kept(segment, w, head));
@@ -567,7 +574,9 @@ void scan_forward(Executor& executor, const Segments& segments, const Scan<T>& a
                     wanted || c + 1 < chunks, h, y);
       if (wanted && last == chunks) transpose(o.N, o.P, h, o.P, final_state + o.state(segment, head), o.N);
     });
-  }
+  };
+  for (int64_t first = 0; first < segments.count(); first += at_once)
+    for (int64_t w = 0; w < o.waves(); ++w) run_wave(first, std::min(first + at_once, segments.count()), w);
 }
 
 template <class T>
@@ -576,7 +585,7 @@ void scan_backward(Executor& executor, const Segments& segments, const Scan<T>& 
   const Layout<T> o(segments, a);
   Backward<T> backward(o, kept, d_y, d_final, gradient);
   const int64_t H = o.H, D_size = a.D_per_channel ? o.P : 1, tasks = segments.count() * H;
-  const int64_t at_once = std::max<int64_t>(1, std::min(segments.count(), ceil_div(kTasksAhead * executor.thread_count(), backward.blocks())));
+  const int64_t at_once = segments_at_once(o, backward.blocks(), executor.thread_count());
   T* const d_A = scratch.reserve(tasks * (1 + D_size) + backward.memory_size(executor, at_once));
   T *const d_D = d_A + tasks, *const memory = d_D + tasks * D_size;
   std::fill_n(d_A, tasks * (1 + D_size), T(0));

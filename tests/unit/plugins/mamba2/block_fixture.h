@@ -13,6 +13,12 @@
 
 namespace tutti::mamba2 {
 
+// The tables that a test of kernels loops over.
+inline std::vector<std::string> kernel_tables() {
+  const std::vector<const char*> names = kernel_names();
+  return {names.begin(), names.end()};
+}
+
 template <class T>
 std::vector<T> random_values(int64_t count, uint64_t stream, double scale = 1) {
   const Philox random(7, stream);
@@ -87,6 +93,7 @@ struct BlockCase {
   Named<T> gradient;
   BlockTape<T> tape;
   BlockWorkspace<T> workspace;
+  bool has_initial = true;  // else both passes are given no initial states
 
   BlockCase(const BlockShape& shape, const Segments& segments) : shape(shape), segments(segments) {
     const int64_t rows = segments.rows();
@@ -107,23 +114,75 @@ struct BlockCase {
 
   View<T, 3> steps(std::vector<T>& values) { return {values.data(), {segments.rows(), segments.steps(), shape.d_model}}; }
 
-  void forward(const char* kernels = "auto", Executor* executor = nullptr) {
+  BlockState<T> initial(std::vector<T>& conv, std::vector<T>& ssm) const {
+    if (!has_initial) return {};
+    return {conv.data(), ssm.data()};
+  }
+
+  void forward(const std::string& kernels = "auto", Executor* executor = nullptr) {
     SerialExecutor serial;
-    Block<T>(shape, *find_kernels<T>(kernels))
-        .forward(executor ? *executor : serial, segments, bind(parameters), steps(x), {conv0.data(), ssm0.data()}, steps(y),
+    Block<T>(shape, *find_kernels<T>(kernels.c_str()))
+        .forward(executor ? *executor : serial, segments, bind(parameters), steps(x), initial(conv0, ssm0), steps(y),
                  {conv1.data(), ssm1.data()}, tape, workspace);
   }
 
   // From the gradients of y and of both final states.
-  void backward(std::vector<T> d_y, std::vector<T> d_conv1, std::vector<T> d_ssm1, const char* kernels = "auto",
+  void backward(std::vector<T> d_y, std::vector<T> d_conv1, std::vector<T> d_ssm1, const std::string& kernels = "auto",
                 Executor* executor = nullptr) {
     SerialExecutor serial;
     for (auto& [name, values] : gradient) std::fill(values.begin(), values.end(), T(0));
-    Block<T>(shape, *find_kernels<T>(kernels))
+    Block<T>(shape, *find_kernels<T>(kernels.c_str()))
         .backward(executor ? *executor : serial, segments, bind(parameters), tape, steps(d_y), {d_conv1.data(), d_ssm1.data()},
-                  steps(d_x), {d_conv0.data(), d_ssm0.data()}, bind(gradient), workspace);
+                  steps(d_x), initial(d_conv0, d_ssm0), bind(gradient), workspace);
   }
 };
+
+// The same parameters, inputs and states in f64: every difference that remains is one of arithmetic.
+inline BlockCase<double> widened(const BlockCase<float>& narrow) {
+  BlockCase<double> wide(narrow.shape, narrow.segments);
+  for (size_t i = 0; i < narrow.parameters.size(); ++i)
+    wide.parameters[i].second.assign(narrow.parameters[i].second.begin(), narrow.parameters[i].second.end());
+  wide.x.assign(narrow.x.begin(), narrow.x.end());
+  wide.conv0.assign(narrow.conv0.begin(), narrow.conv0.end()), wide.ssm0.assign(narrow.ssm0.begin(), narrow.ssm0.end());
+  return wide;
+}
+
+// Steps first … last-1 of values [rows, steps, d_model].
+template <class T>
+std::vector<T> steps_of(const BlockCase<T>& c, const std::vector<T>& values, int64_t first, int64_t last) {
+  const int64_t D = c.shape.d_model;
+  std::vector<T> steps;
+  for (int64_t row = 0; row < c.segments.rows(); ++row) {
+    const auto begin = values.begin() + (row * c.segments.steps() + first) * D;
+    steps.insert(steps.end(), begin, begin + (last - first) * D);
+  }
+  return steps;
+}
+
+// Steps first … last-1 of c's input, from the states given, as a case of its own, after its forward pass.
+template <class T>
+BlockCase<T> part_of(const BlockCase<T>& c, int64_t first, int64_t last, const std::vector<T>& conv, const std::vector<T>& ssm,
+                     const std::string& kernels = "auto") {
+  BlockCase<T> part(c.shape, Segments::whole(c.segments.rows(), last - first));
+  part.parameters = c.parameters, part.conv0 = conv, part.ssm0 = ssm, part.x = steps_of(c, c.x, first, last);
+  part.forward(kernels);
+  return part;
+}
+
+// Steps first … last-1 of one row, as a case of its own, not yet computed.
+template <class T>
+BlockCase<T> row_alone(const BlockCase<T>& c, int64_t row, int64_t first, int64_t last) {
+  const int64_t D = c.shape.d_model;
+  const auto part = [&](const std::vector<T>& values) {
+    const auto size = static_cast<int64_t>(values.size()) / c.segments.rows();
+    return std::vector<T>(values.begin() + row * size, values.begin() + (row + 1) * size);
+  };
+  BlockCase<T> alone(c.shape, Segments::whole(1, last - first));
+  alone.parameters = c.parameters, alone.conv0 = part(c.conv0), alone.ssm0 = part(c.ssm0);
+  const auto begin = c.x.begin() + (row * c.segments.steps() + first) * D;
+  alone.x.assign(begin, begin + (last - first) * D);
+  return alone;
+}
 
 // Shapes that between them use every option of a block.
 inline std::vector<BlockShape> interesting_shapes() {

@@ -305,3 +305,92 @@ TEST_CASE("each traced value follows from those before it by the block's equatio
     CHECK(after == trace.at(layer == "layers.0." ? "layers.1.input" : "hidden").values);
   }
 }
+
+TEST_CASE("a window of NaN or of huge numbers leaves the answers to the others as they were") {
+  const TestHost host(2);
+  for (const bool independent : {false, true})
+    for (const bool revin : {false, true}) {
+      auto config = small_config();
+      config["revin"] = revin, config["channel_independent"] = independent;
+      TestModel model(host, small_problem(), config);
+      TestBatch<double> batch(small_problem(), 5, 12);
+      const auto clean = model.predict(batch);
+      for (const double bad : {static_cast<double>(NAN), static_cast<double>(INFINITY), 1e200}) {
+        std::fill_n(batch.past.data<double>() + 2 * 36, 36, bad);
+        const auto answers = model.predict(batch);
+        CHECK(std::equal(clean.begin(), clean.begin() + 8, answers.begin()));
+        CHECK(std::equal(clean.begin() + 12, clean.end(), answers.begin() + 12));
+      }
+    }
+}
+
+TEST_CASE("a stream that met NaN is clean after its reset, and the streams beside it never saw it") {
+  const TestHost host;
+  auto config = small_config();
+  config["revin"] = false;
+  TestModel model(host, small_problem(), config);
+  const auto* stream = TestModel::extension<tutti_stream>(TUTTI_STREAM_ID);
+  tutti_error error{};
+  tutti_stream_state *state = nullptr, *fresh = nullptr;
+  REQUIRE(stream->create(model.get(), 3, &state, &error) == TUTTI_OK);
+  REQUIRE(stream->create(model.get(), 3, &fresh, &error) == TUTTI_OK);
+  const auto step = [&](tutti_stream_state* memory, uint64_t number, double spoil) {
+    TestBatch<double> frame(small_problem(), 3, 1, number);
+    if (spoil != 0) frame.past.data<double>()[4] = spoil;  // of the second stream
+    const View<double, 2> values(frame.past.data<double>(), {3, 3});
+    const tutti_tensor tensor = as_tensor(values);
+    const tutti_output out = frame.output();
+    REQUIRE(stream->step(model.get(), memory, &tensor, nullptr, &out, &error) == TUTTI_OK);
+    return frame.points();
+  };
+  const auto spoilt = step(state, 0, NAN), clean = step(fresh, 0, 0);
+  CHECK(std::isnan(spoilt[4]));
+  CHECK(std::equal(clean.begin(), clean.begin() + 4, spoilt.begin()));
+  CHECK(std::equal(clean.begin() + 8, clean.end(), spoilt.begin() + 8));
+  const std::vector<uint8_t> second{0, 1, 0};
+  for (tutti_stream_state* memory : {state, fresh})
+    REQUIRE(stream->reset(model.get(), memory, second.data(), &error) == TUTTI_OK);
+  CHECK(step(state, 1, 0) == step(fresh, 1, 0));
+  stream->destroy(model.get(), state), stream->destroy(model.get(), fresh);
+}
+
+TEST_CASE("more streams than memory can hold are refused, and the model lives on") {
+  const TestHost host;
+  auto config = small_config();
+  config["revin"] = false;
+  TestModel model(host, small_problem(), config);
+  const auto* stream = TestModel::extension<tutti_stream>(TUTTI_STREAM_ID);
+  for (const int64_t rows : {int64_t{1} << 60, std::numeric_limits<int64_t>::max() / 2, std::numeric_limits<int64_t>::max()}) {
+    tutti_stream_state* state = nullptr;
+    tutti_error error{};
+    CHECK(stream->create(model.get(), rows, &state, &error) == TUTTI_OUT_OF_MEMORY);
+    CHECK(state == nullptr);
+  }
+  CHECK(all_finite(model.predict(TestBatch<double>(small_problem(), 2, 12))));
+}
+
+TEST_CASE("a batch without rows has answers of no rows, and no loss, which it is told") {
+  const TestHost host;
+  TestModel model(host, small_problem());
+  const TestBatch<double> none(small_problem(), 0, 12);
+  CHECK(model.predict(none).empty());
+  const tutti_batch batch = none.borrow();
+  tutti_error error{};
+  double loss = 0;
+  std::vector<tutti_tensor> wanted(model.parameters().size());
+  CHECK(TestModel::extension<tutti_gradient>(TUTTI_GRADIENT_ID)->evaluate(model.get(), &batch, &loss, wanted.data(), &error) ==
+        TUTTI_BAD_ARGUMENT);
+  CHECK(std::string(error.message) == "a batch without rows has no loss");
+}
+
+TEST_CASE("a row of weight 0 has no part in the loss, not even where its target is NaN") {
+  const TestHost host;
+  for (const Problem& problem : {small_problem(), quantile_problem()}) {
+    TestModel model(host, problem);
+    TestBatch<double> batch(problem, 3, 12);
+    batch.with_weight = true, batch.weight.data<double>()[1] = 0;
+    const auto expected = model.gradient(batch);
+    batch.target.data<double>()[4] = NAN;
+    CHECK(model.gradient(batch) == expected);
+  }
+}

@@ -244,13 +244,14 @@ TEST_CASE("a sequential scan over [8,60,16] gives [8,60,16], each step at its ow
   for (size_t i = 0; i < dt.size(); ++i) dt[i] = std::abs(dt_raw[i]);
   const double *x = columns.data(), *Bm = x + H * P, *C = Bm + N;
   constexpr int64_t stride = H * P + 2 * N;
-  for (const char* kernels : {"reference", "auto"}) {
+  for (const std::string& kernels : kernel_tables()) {
     std::vector<double> y(B * T * 16, NAN);
     SerialExecutor executor;
     Scratch<double> scratch;
-    find_kernels<double>(kernels)->scan_forward(executor, Segments::whole(B, T),
-                                                {H, P, 1, N, 16, x, Bm, C, stride, dt.data(), A.data(), D.data(), false, nullptr},
-                                                y.data(), nullptr, nullptr, scratch);
+    find_kernels<double>(kernels.c_str())
+        ->scan_forward(executor, Segments::whole(B, T),
+                       {H, P, 1, N, 16, x, Bm, C, stride, dt.data(), A.data(), D.data(), false, nullptr}, y.data(), nullptr,
+                       nullptr, scratch);
     const View<const double, 3> out(y.data(), {B, T, 16});
     double worst = 0;
     for (int64_t b = 0; b < B; ++b)
@@ -302,7 +303,7 @@ TEST_CASE("a [1024,16] matrix is shared over batches of 1, 8 and 16, and a [16,5
 
 TEST_CASE("an f64 block agrees with long double to 1e-13: no scalar on its way is f32") {
   // 0.6 and 0.9 are off by 2e-8 in f32, and epsilon 1e-5 by 2.5e-13, beside squares as small as epsilon.
-  for (const char* kernels : {"reference", "auto"})
+  for (const std::string& kernels : kernel_tables())
     for (double scale : {1.0, 0.05}) {
       BlockShape shape;
       shape.d_model = 6, shape.d_inner = shape.d_ssm = 12, shape.headdim = 4, shape.d_state = 5, shape.chunk = 7;
