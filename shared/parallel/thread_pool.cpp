@@ -1,5 +1,6 @@
 #include "shared/parallel/thread_pool.h"
 
+#include <chrono>
 #include <system_error>
 #include <utility>
 
@@ -17,6 +18,22 @@ class InsideBody {
  private:
   bool before_;
 };
+
+// True as soon as condition is; false where it wasn't for about as long as a thread takes to wake.
+template <class Condition>
+bool look_out_for(Condition condition) {
+  constexpr auto kPatience = std::chrono::microseconds(50);
+  const auto begin = std::chrono::steady_clock::now();
+  do {
+    for (int i = 0; i < 16; ++i) {
+      if (condition()) return true;
+#if defined(__x86_64__)
+      __builtin_ia32_pause();
+#endif
+    }
+  } while (std::chrono::steady_clock::now() - begin < kPatience);
+  return false;
+}
 
 }  // namespace
 
@@ -54,18 +71,25 @@ void ThreadPool::run(int64_t count, int64_t grain, tutti_range_fn body, void* ar
     return;
   }
   Loop loop{count, grain, count / grain + (count % grain != 0), body, argument};
+  bool wake = false;
   {
     const std::lock_guard lock(mutex_);
     loop_ = &loop;
     ++generation_;
+    wake = asleep_ > 0;
   }
-  wake_.notify_all();
+  if (wake) wake_.notify_all();
   {
     const InsideBody mark;
     loop.work();
   }
   std::unique_lock lock(mutex_);
   loop_ = nullptr;
+  if (busy_ > 0) {
+    lock.unlock();
+    look_out_for([this] { return busy_ == 0; });
+    lock.lock();
+  }
   done_.wait(lock, [this] { return busy_ == 0; });
 }
 
@@ -74,7 +98,12 @@ void ThreadPool::serve() {
   uint64_t seen = 0;
   std::unique_lock lock(mutex_);
   for (;;) {
+    lock.unlock();
+    look_out_for([&] { return generation_ != seen; });
+    lock.lock();
+    ++asleep_;
     wake_.wait(lock, [&] { return stop_ || (loop_ && generation_ != seen); });
+    --asleep_;
     if (stop_) return;
     Loop& loop = *loop_;
     seen = generation_;

@@ -1,5 +1,6 @@
 // The one thread pool of a process. The host makes it and lends it to plugins through tutti_host; threads are
-// started once and joined by the destructor.
+// started once and joined by the destructor. A thread that has nothing to do looks out for the next loop for a few
+// microseconds before it sleeps, since loops often follow each other and waking takes as long as a small one.
 #pragma once
 
 #include <atomic>
@@ -43,8 +44,9 @@ class ThreadPool final : public Executor {
   std::mutex mutex_;
   std::condition_variable wake_, done_;
   Loop* loop_ = nullptr;
-  uint64_t generation_ = 0;  // of loop_
-  int busy_ = 0;             // workers inside loop_
+  std::atomic<uint64_t> generation_{0};  // of loop_
+  std::atomic<int> busy_{0};             // workers inside loop_
+  int asleep_ = 0;
   bool stop_ = false;
   std::vector<std::thread> workers_;
 };

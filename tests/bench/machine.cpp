@@ -16,7 +16,7 @@
 namespace tutti {
 namespace {
 
-constexpr int kRepeats = 20000;
+constexpr int kRepeats = 1000000;
 
 // Twelve independent chains of 64 bytes, enough to fill every unit.
 template <class T>
@@ -69,7 +69,7 @@ double least_seconds(int rounds, Work work) {
 template <class T>
 double peak(Executor& executor) {
   const int64_t threads = executor.thread_count();
-  const double seconds = least_seconds(20, [&] {
+  const double seconds = least_seconds(10, [&] {
     executor.parallel_for(threads, 1, [&](int64_t, int64_t) {
       Chains<T> chains{};
       [[maybe_unused]] volatile T kept = multiply_add(chains);

@@ -6,6 +6,7 @@
 
 #include "plugins/mamba2/kernels/cpu/cpu.h"
 #include "plugins/mamba2/kernels/cpu/elementwise.h"
+#include "plugins/mamba2/kernels/cpu/fetch.h"
 
 namespace tutti::mamba2::TUTTI_KERNELS {
 namespace {
@@ -80,13 +81,6 @@ class ConvBlock {
 };
 
 int64_t count_blocks(int64_t channels) { return (channels + kBlock - 1) / kBlock; }
-
-// Asks for the cache lines of count numbers.
-template <class T>
-void fetch(const T* data, int64_t count) {
-  constexpr int64_t kLine = 64 / sizeof(T);
-  for (int64_t i = 0; i < count; i += kLine) __builtin_prefetch(data + i);
-}
 
 }  // namespace
 

@@ -37,6 +37,7 @@ struct Vector<float> {
   static TUTTI_INLINE Vector load_first(const float* p, int64_t count) { return {_mm512_maskz_loadu_ps(first(count), p)}; }
   TUTTI_INLINE void store(float* p) const { _mm512_storeu_ps(p, v); }
   TUTTI_INLINE void store_first(float* p, int64_t count) const { _mm512_mask_storeu_ps(p, first(count), v); }
+  static TUTTI_INLINE Vector product(Vector a, Vector b) { return {_mm512_mul_ps(a.v, b.v)}; }
   static TUTTI_INLINE Vector fma(Vector a, Vector b, Vector c) { return {_mm512_fmadd_ps(a.v, b.v, c.v)}; }
 };
 
@@ -52,6 +53,7 @@ struct Vector<double> {
   static TUTTI_INLINE Vector load_first(const double* p, int64_t count) { return {_mm512_maskz_loadu_pd(first(count), p)}; }
   TUTTI_INLINE void store(double* p) const { _mm512_storeu_pd(p, v); }
   TUTTI_INLINE void store_first(double* p, int64_t count) const { _mm512_mask_storeu_pd(p, first(count), v); }
+  static TUTTI_INLINE Vector product(Vector a, Vector b) { return {_mm512_mul_pd(a.v, b.v)}; }
   static TUTTI_INLINE Vector fma(Vector a, Vector b, Vector c) { return {_mm512_fmadd_pd(a.v, b.v, c.v)}; }
 };
 
@@ -73,6 +75,7 @@ struct Vector<float> {
   static TUTTI_INLINE Vector load_first(const float* p, int64_t count) { return {_mm256_maskload_ps(p, first(count))}; }
   TUTTI_INLINE void store(float* p) const { _mm256_storeu_ps(p, v); }
   TUTTI_INLINE void store_first(float* p, int64_t count) const { _mm256_maskstore_ps(p, first(count), v); }
+  static TUTTI_INLINE Vector product(Vector a, Vector b) { return {_mm256_mul_ps(a.v, b.v)}; }
   static TUTTI_INLINE Vector fma(Vector a, Vector b, Vector c) { return {_mm256_fmadd_ps(a.v, b.v, c.v)}; }
 };
 
@@ -90,6 +93,7 @@ struct Vector<double> {
   static TUTTI_INLINE Vector load_first(const double* p, int64_t count) { return {_mm256_maskload_pd(p, first(count))}; }
   TUTTI_INLINE void store(double* p) const { _mm256_storeu_pd(p, v); }
   TUTTI_INLINE void store_first(double* p, int64_t count) const { _mm256_maskstore_pd(p, first(count), v); }
+  static TUTTI_INLINE Vector product(Vector a, Vector b) { return {_mm256_mul_pd(a.v, b.v)}; }
   static TUTTI_INLINE Vector fma(Vector a, Vector b, Vector c) { return {_mm256_fmadd_pd(a.v, b.v, c.v)}; }
 };
 
@@ -110,6 +114,7 @@ struct Vector {
   TUTTI_INLINE void store_first(T* p, int64_t count) const {
     if (count > 0) *p = v;
   }
+  static TUTTI_INLINE Vector product(Vector a, Vector b) { return {a.v * b.v}; }
   static TUTTI_INLINE Vector fma(Vector a, Vector b, Vector c) { return {std::fma(a.v, b.v, c.v)}; }
 };
 
