@@ -34,15 +34,15 @@ template <class T>
 void Backbone<T>::forward(Executor& executor, const Segments& segments, const Parameters& p, const Dropout& dropout, bool keep,
                           T* hidden, std::vector<LayerTape<T>>& tape) {
   const int64_t D = shape_.d_model, size = segments.rows() * segments.steps() * D;
-  grow(normed_, size), grow(branch_, size);
+  grow(branch_, size);
   tape.resize(keep ? static_cast<size_t>(layers_) : std::max<size_t>(tape.size(), 1));
   for (int64_t i = 0; i < layers_; ++i) {
     auto& layer = tape[keep ? static_cast<size_t>(i) : 0];
-    grow(layer.input, size), grow(layer.rstd, segments.rows() * segments.steps());
+    grow(layer.input, size), grow(layer.block.x, size), grow(layer.rstd, segments.rows() * segments.steps());
     std::copy_n(hidden, size, layer.input.data());
     kernels_.norm_forward(executor, segments, plain_norm<T>(layer.input.data(), p[i].norm_weight, D, shape_.epsilon),
-                          normed_.data(), D, layer.rstd.data());
-    block_.forward(executor, segments, p[i].mixer, steps_view<const T>(normed_.data(), segments, D), {},
+                          layer.block.x.data(), D, layer.rstd.data());
+    block_.forward(executor, segments, p[i].mixer, steps_view<const T>(layer.block.x.data(), segments, D), {},
                    steps_view(branch_.data(), segments, D), {}, layer.block, workspace_);
     layer.mask.clear();
     if (dropout.rate > 0) {
@@ -63,8 +63,7 @@ void Backbone<T>::forward(Executor& executor, const Segments& segments, const Pa
 template <class T>
 void Backbone<T>::run_again(Executor& executor, const Segments& segments, const LayerParameters<const T>& p, LayerTape<T>& tape,
                             T* states, T* out) {
-  std::copy_n(tape.block.x.data(), segments.rows() * segments.steps() * shape_.d_model, normed_.data());
-  block_.forward(executor, segments, p.mixer, steps_view<const T>(normed_.data(), segments, shape_.d_model), {},
+  block_.forward(executor, segments, p.mixer, steps_view<const T>(tape.block.x.data(), segments, shape_.d_model), {},
                  steps_view(out, segments, shape_.d_model), {nullptr, states}, tape.block, workspace_);
 }
 

@@ -20,7 +20,7 @@ View<T, 3> steps_view(T* data, const Segments& segments, int64_t width) {
   return {data, {segments.rows(), segments.steps(), width}};
 }
 
-// x inside segments and zero outside, dense: padding is never read, whatever it holds.
+// x inside segments, dense; what lies outside is never read, whatever it holds.
 template <class T>
 void copy_inside(Executor& executor, const Segments& segments, View<const T, 3> x, T* copy) {
   const int64_t width = x.shape[2];
@@ -34,7 +34,15 @@ void copy_inside(Executor& executor, const Segments& segments, View<const T, 3> 
         for (int64_t i = 0; i < width; ++i) to[i] = from[i * x.strides[2]];
     }
   });
-  segments.clear_outside(copy, width);
+}
+
+// values itself, or where kernels can't read it as it lies, a dense copy.
+template <class T>
+View<const T, 3> readable(Executor& executor, const Segments& segments, const View<const T, 3>& values, std::vector<T>& memory) {
+  if (has_one_stride(values)) return values;
+  grow(memory, values.size());
+  copy_inside(executor, segments, values, memory.data());
+  return {memory.data(), values.shape};
 }
 
 // values itself, or where kernels can't write it as it lies, dense memory that copy_back brings there.
@@ -149,7 +157,7 @@ void Block<T>::forward(Executor& executor, const Segments& segments, const Block
   keep(initial.ssm, segments.rows() * s.d_ssm * s.d_state, tape.initial_ssm);
   fill_A(parameters.A_log, s.heads(), workspace.A);
 
-  copy_inside(executor, segments, x, tape.x.data());
+  if (x.data != tape.x.data()) copy_inside(executor, segments, x, tape.x.data());
   linear_forward<T>(kernels_, executor, segments, steps_view<const T>(tape.x.data(), segments, s.d_model),
                     {parameters.in_proj_weight, {s.in_proj_width(), s.d_model}}, parameters.in_proj_bias,
                     steps_view(tape.projected.data(), segments, s.in_proj_width()), workspace.scratch);
@@ -167,7 +175,6 @@ void Block<T>::forward(Executor& executor, const Segments& segments, const Block
         tape.mixed[at * s.d_inner + i] = silu(projected[columns.z0() + i]) * projected[columns.x0() + i];
     }
   });
-  segments.clear_outside(tape.mixed.data(), s.d_inner);
   const View<T, 3> out = writable(y, workspace.written);
   linear_forward<T>(kernels_, executor, segments, steps_view<const T>(tape.mixed.data(), segments, s.d_inner),
                     {parameters.out_proj_weight, {s.d_model, s.d_inner}}, parameters.out_proj_bias, out, workspace.scratch);
@@ -182,13 +189,12 @@ void Block<T>::backward(Executor& executor, const Segments& segments, const Bloc
   const BlockShape& s = shape_;
   const Columns columns(s);
   const int64_t positions = segments.rows() * segments.steps(), W = s.in_proj_width();
-  grow(w.d_out, positions * s.d_model), grow(w.d_mixed, positions * s.d_inner), grow(w.d_projected, positions * W);
+  grow(w.d_mixed, positions * s.d_inner), grow(w.d_projected, positions * W);
   grow(w.d_conv, positions * s.conv_channels()), grow(w.d_dt, positions * s.heads()), grow(w.d_y, positions * s.d_ssm);
   w.d_A.assign(static_cast<size_t>(s.heads()), T(0));
   fill_A(parameters.A_log, s.heads(), w.A);
 
-  copy_inside(executor, segments, d_y, w.d_out.data());
-  const View<const T, 3> d_out = steps_view<const T>(w.d_out.data(), segments, s.d_model);
+  const View<const T, 3> d_out = readable(executor, segments, d_y, w.d_out);
   linear_backward_input<T>(kernels_, executor, segments, d_out, {parameters.out_proj_weight, {s.d_model, s.d_inner}},
                            steps_view(w.d_mixed.data(), segments, s.d_inner), w.scratch);
   linear_backward_weight<T>(kernels_, executor, segments, d_out, steps_view<const T>(tape.mixed.data(), segments, s.d_inner),
@@ -217,7 +223,6 @@ void Block<T>::backward(Executor& executor, const Segments& segments, const Bloc
   kernels_.conv_backward(executor, segments, conv(parameters, tape), w.d_conv.data(), d_final.conv,
                          {w.d_projected.data() + columns.conv(), gradient.conv_weight, gradient.conv_bias, d_initial.conv});
 
-  segments.clear_outside(w.d_projected.data(), W);
   const View<T, 3> d_in = writable(d_x, w.written);
   const View<const T, 3> d_projected = steps_view<const T>(w.d_projected.data(), segments, W);
   linear_backward_input<T>(kernels_, executor, segments, d_projected, {parameters.in_proj_weight, {W, s.d_model}}, d_in, w.scratch);

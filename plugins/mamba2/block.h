@@ -93,7 +93,8 @@ class Block {
 
   const BlockShape& shape() const { return shape_; }
 
-  // y and the final state from x and the initial one. x and y may have any strides; x may be y.
+  // y and the final state from x and the initial one. x and y may have any strides; x may be y, or lie in tape.x, which spares a
+  // copy.
   void forward(Executor& executor, const Segments& segments, const BlockParameters<const T>& parameters, View<const T, 3> x,
                BlockState<const T> initial, View<T, 3> y, BlockState<T> final_state, BlockTape<T>& tape,
                BlockWorkspace<T>& workspace) const;

@@ -339,7 +339,8 @@ void Forecaster<T>::trace(Executor& executor, const T* weights, const tutti_batc
     segments.clear_outside(layer.block.projected.data(), s.in_proj_width());
     segments.clear_outside(layer.block.conv.data(), s.conv_channels());
     segments.clear_outside(layer.block.dt.data(), s.heads()), segments.clear_outside(decay.data(), s.heads());
-    segments.clear_outside(layer.block.y.data(), s.d_ssm);
+    segments.clear_outside(layer.block.y.data(), s.d_ssm), segments.clear_outside(layer.block.mixed.data(), s.d_inner);
+    segments.clear_outside(layer.block.x.data(), s.d_model);
     show(name + "input", layer.input, s.d_model);
     show(name + "norm", layer.block.x, s.d_model);
     show(name + "mixer.in_proj", layer.block.projected, s.in_proj_width());

@@ -67,11 +67,12 @@ class BlockBench {
         executor_(executor),
         d_y_(random_values<T>(rows * steps * shape.d_model, 70)) {
     start_training();
+    c_.tape.x = c_.x;  // where a layer's norm writes it
     forward(), backward();
   }
 
   void forward() {
-    block_.forward(executor_, c_.segments, bind(c_.parameters), c_.steps(c_.x), {}, c_.steps(c_.y), {}, c_.tape, c_.workspace);
+    block_.forward(executor_, c_.segments, bind(c_.parameters), c_.steps(c_.tape.x), {}, c_.steps(c_.y), {}, c_.tape, c_.workspace);
   }
   void backward() {
     block_.backward(executor_, c_.segments, bind(c_.parameters), c_.tape, c_.steps(d_y_), {}, c_.steps(c_.d_x), {},
@@ -87,9 +88,9 @@ class BlockBench {
   void projections_backward() {
     const BlockParameters<T> p = bind(c_.parameters), g = bind(c_.gradient);
     BlockWorkspace<T>& w = c_.workspace;
-    linear_backward_input<T>(kernels_, executor_, c_.segments, view(w.d_out, s().d_model), out(p.out_proj_weight),
+    linear_backward_input<T>(kernels_, executor_, c_.segments, view(d_y_, s().d_model), out(p.out_proj_weight),
                              view(w.d_mixed, s().d_inner), w.scratch);
-    linear_backward_weight<T>(kernels_, executor_, c_.segments, view(w.d_out, s().d_model), view(c_.tape.mixed, s().d_inner),
+    linear_backward_weight<T>(kernels_, executor_, c_.segments, view(d_y_, s().d_model), view(c_.tape.mixed, s().d_inner),
                               {g.out_proj_weight, {s().d_model, s().d_inner}}, nullptr, w.scratch);
     linear_backward_input<T>(kernels_, executor_, c_.segments, view(w.d_projected, s().in_proj_width()), in(p.in_proj_weight),
                              view(c_.d_x, s().d_model), w.scratch);

@@ -74,20 +74,80 @@ void multiply_blocks(int64_t rows, int64_t columns, int64_t steps, Left<T> a, Ri
   }
 }
 
+// Rows that are multiplied by a weight as it is read, transposed in registers, without a packed copy.
+constexpr int64_t kFewRows = 8;
+
+// y = start + x w^T for one vector of outputs, with w [lanes, steps] in rows of steps numbers, of which count exist.
+template <int kRows, class T>
+void multiply_few(int64_t steps, Left<T> x, const T* w, int64_t count, const T* start, Rows<T> y) {
+  using V = Vector<T>;
+  constexpr int kLanes = V::kLanes;
+  constexpr int64_t kAheadOfRow = 8 * kLanes;
+  V sum[kRows];
+  unroll<kRows>([&](auto i) __attribute__((always_inline)) { sum[i] = start ? V::load_first(start, count) : V::zero(); });
+  int64_t k = 0;
+  for (; k + kLanes <= steps; k += kLanes) {
+    V block[kLanes];
+    unroll<kLanes>([&](auto l) __attribute__((always_inline)) {
+      const T* row = w + std::min<int64_t>(l, count - 1) * steps + k;
+      block[l] = V::load(row);
+      __builtin_prefetch(row + kAheadOfRow);
+    });
+    transpose<T>(block);
+    unroll<kLanes>([&](auto l) __attribute__((always_inline)) {
+      unroll<kRows>([&](auto i) __attribute__((always_inline)) {
+        sum[i] = V::fma(V::broadcast(x.data[i * x.row + k + l]), block[l], sum[i]);
+      });
+    });
+  }
+  for (; k < steps; ++k) {
+    T column[kLanes];
+    for (int64_t l = 0; l < kLanes; ++l) column[l] = w[std::min(l, count - 1) * steps + k];
+    unroll<kRows>([&](auto i) __attribute__((always_inline)) {
+      sum[i] = V::fma(V::broadcast(x.data[i * x.row + k]), V::load(column), sum[i]);
+    });
+  }
+  unroll<kRows>([&](auto i) __attribute__((always_inline)) { sum[i].store_first(y.data + i * y.row, count); });
+}
+
+// The same for all outputs from first to last.
+template <class T>
+void multiply_few(int64_t rows, int64_t first, int64_t last, const Linear<T>& a, Left<T> x, Rows<T> y) {
+  static_assert(kFewRows == 8);
+  for (int64_t o = first; o < last; o += Vector<T>::kLanes) {
+    const int64_t count = std::min(Vector<T>::kLanes, last - o);
+    const T *w = a.weight + o * a.inputs, *start = a.bias ? a.bias + o : nullptr;
+    for (int64_t i = 0; i < rows;) {
+      const Left<T> in{x.data + i * x.row, x.row, 1};
+      const Rows<T> out{y.data + i * y.row + o, y.row};
+      if (rows - i >= 8)
+        multiply_few<8>(a.inputs, in, w, count, start, out), i += 8;
+      else if (rows - i >= 4)
+        multiply_few<4>(a.inputs, in, w, count, start, out), i += 4;
+      else if (rows - i >= 2)
+        multiply_few<2>(a.inputs, in, w, count, start, out), i += 2;
+      else
+        multiply_few<1>(a.inputs, in, w, count, start, out), i += 1;
+    }
+  }
+}
+
 template <class T>
 constexpr int64_t kTaskMemory = kSteps * (kColumns<T> + kRows);
 
 // Calls body(first, last, column, columns, memory) for blocks of the positions inside segments and of columns.
 template <class T, class Body>
 void for_each_block(Executor& executor, const Segments& segments, int64_t columns, Scratch<T>& scratch, Body body) {
-  const int64_t across = (columns + kColumns<T> - 1) / kColumns<T>, down = (segments.longest_run() + kRows - 1) / kRows;
+  // a task of few rows, as in a stream, is done when its part of the weight has been read once
+  const int64_t width = segments.longest_run() <= kTileRows ? kTileColumns<T> : kColumns<T>;
+  const int64_t across = (columns + width - 1) / width, down = (segments.longest_run() + kRows - 1) / kRows;
   const int64_t tasks = segments.run_count() * down * across;
   T* memory = scratch.reserve(count_workers(executor, tasks) * kTaskMemory<T>);
   for_each_task(executor, tasks, [&](int64_t task, int64_t worker) {
     const Run& run = segments.run(task / across / down);
-    const int64_t first = run.begin + task / across % down * kRows, column = task % across * kColumns<T>;
+    const int64_t first = run.begin + task / across % down * kRows, column = task % across * width;
     if (first < run.end)
-      body(first, std::min(first + kRows, run.end), column, std::min(kColumns<T>, columns - column), memory + worker * kTaskMemory<T>);
+      body(first, std::min(first + kRows, run.end), column, std::min(width, columns - column), memory + worker * kTaskMemory<T>);
   });
 }
 
@@ -98,6 +158,9 @@ void linear_forward(Executor& executor, const Segments& segments, const Linear<T
                     int64_t y_stride, Scratch<T>& scratch) {
   for_each_block<T>(executor, segments, a.outputs, scratch,
                     [&](int64_t first, int64_t last, int64_t column, int64_t columns, T* memory) {
+                      if (last - first <= kFewRows)
+                        return multiply_few<T>(last - first, column, column + columns, a, {x + first * x_stride, x_stride, 1},
+                                               {y + first * y_stride, y_stride});
                       multiply_blocks<T>(last - first, columns, a.inputs, {x + first * x_stride, x_stride, 1},
                                          {a.weight + column * a.inputs, 1, a.inputs}, {a.bias ? a.bias + column : nullptr, 0},
                                          {y + first * y_stride + column, y_stride}, memory);
