@@ -8,8 +8,10 @@ namespace tutti::mamba2 {
 
 template <class T>
 T* Scratch<T>::reserve(int64_t elements) {
-  if (static_cast<int64_t>(memory_.size()) < elements) memory_.resize(static_cast<size_t>(elements));
-  return memory_.data();
+  constexpr size_t kAlignment = 64;
+  if (size_ < elements) memory_.resize(static_cast<size_t>(elements) + kAlignment / sizeof(T)), size_ = elements;
+  const auto address = reinterpret_cast<std::uintptr_t>(memory_.data());
+  return memory_.data() + (kAlignment - address % kAlignment) % kAlignment / sizeof(T);
 }
 
 template class Scratch<float>;

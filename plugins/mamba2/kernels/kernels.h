@@ -18,15 +18,17 @@
 
 namespace tutti::mamba2 {
 
-// Memory that is kept from call to call and only grows. What reserve gave is invalid after the next reserve.
+// Memory that is kept from call to call and only grows, aligned to 64 bytes. What reserve gave is invalid after the next
+// reserve.
 template <class T>
 class Scratch {
  public:
   T* reserve(int64_t elements);
-  int64_t size() const { return static_cast<int64_t>(memory_.size()); }
+  int64_t size() const { return size_; }
 
  private:
   std::vector<T> memory_;
+  int64_t size_ = 0;
 };
 
 // A linear layer y = x W^T + b. Weights lie [outputs, inputs] as in PyTorch.

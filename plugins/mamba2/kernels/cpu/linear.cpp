@@ -1,23 +1,27 @@
 // Linear layers as tasks of some rows by some columns. A task brings its part of the right operand into the order in which
 // tiles read it, block by block of k, and multiplies from there; no operand is copied whole.
 #include <algorithm>
-#include <utility>
+#include <tuple>
 
 #include "plugins/mamba2/kernels/cpu/cpu.h"
+#include "plugins/mamba2/kernels/cpu/fetch.h"
 #include "plugins/mamba2/kernels/cpu/matmul.h"
 #include "plugins/mamba2/kernels/cpu/tasks.h"
 
 namespace tutti::mamba2::TUTTI_KERNELS {
 namespace {
 
-constexpr int64_t kSteps = 256;  // of k at once: a panel of the right operand fits the first cache, 32 KiB
-constexpr int64_t kPanels = 8;   // of the right operand in a task
-constexpr int64_t kRows = 240;   // of an activation in a task
-constexpr int64_t kOutputs = 192;  // rows of a weight's gradient in a task
-static_assert(kOutputs <= kRows && kRows % kTileRows == 0 && kOutputs % kTileRows == 0);
-
+// Of one operand a task keeps some rows by a slab of k, 480 KiB, in the second cache; of the other a panel of a tile's columns
+// by some steps, 48 KiB or less, nearer still.
+constexpr int64_t kRows = 240;
 template <class T>
-constexpr int64_t kColumns = kPanels * kTileColumns<T>;
+constexpr int64_t kSlab = 2048 / sizeof(T);
+template <class T>
+constexpr int64_t kSteps = 1024 / sizeof(T);
+constexpr int64_t kTasksPerThread = 8;  // at most, where fewer can't be shared evenly
+static_assert(kRows % kTileRows == 0);
+
+int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 // The right operand: element (k,j) is data[k * step + j * column]; one of the two is 1.
 template <class T>
@@ -26,20 +30,23 @@ struct Right {
   int64_t step, column;
 };
 
-// Panels of kTileColumns columns, each [steps, kTileColumns]; of the last, columns may be missing.
+// A panel [steps, kTileColumns] of up to that many columns.
 template <class T>
-void pack_right(int64_t steps, int64_t columns, Right<T> b, T* panels) {
+void pack_right(int64_t steps, int64_t columns, Right<T> b, T* panel) {
   constexpr int64_t W = kTileColumns<T>;
-  for (int64_t j = 0; j < columns; j += W, panels += steps * W) {
-    const int64_t width = std::min(W, columns - j);
-    const T* from = b.data + j * b.column;
-    if (b.column != 1)
-      transpose(width, steps, from, b.column, panels, W);
-    else if (width == W)  // as a constant
-      for (int64_t k = 0; k < steps; ++k) std::copy_n(from + k * b.step, W, panels + k * W);
-    else
-      for (int64_t k = 0; k < steps; ++k) std::copy_n(from + k * b.step, width, panels + k * W);
-  }
+  if (b.column != 1)
+    transpose(columns, steps, b.data, b.column, panel, W);
+  else if (columns == W)  // as a constant
+    for (int64_t k = 0; k < steps; ++k) std::copy_n(b.data + k * b.step, W, panel + k * W);
+  else
+    for (int64_t k = 0; k < steps; ++k) std::copy_n(b.data + k * b.step, columns, panel + k * W);
+}
+
+// Asks for one of many parts of what pack_right will read.
+template <class T>
+void fetch_part(int64_t steps, int64_t columns, Right<T> b, int64_t part, int64_t parts) {
+  const auto [lines, length, distance] = b.column == 1 ? std::tuple(steps, columns, b.step) : std::tuple(columns, steps, b.column);
+  for (int64_t line = part * lines / parts; line < (part + 1) * lines / parts; ++line) fetch(b.data + line * distance, length);
 }
 
 // The left operand with rows one after the other: at a distance that is a power of two they would push each other out of
@@ -53,23 +60,34 @@ Left<T> pack_left(int64_t rows, int64_t steps, Left<T> a, T* packed) {
   return {packed, steps, 1};
 }
 
-// c = start + a b for a task's rows and columns; memory [task_memory].
+// c = start + a b for a task's rows and columns; memory [kTaskMemory].
 template <class T>
 void multiply_blocks(int64_t rows, int64_t columns, int64_t steps, Left<T> a, Right<T> b, Rows<const T> start, Rows<T> c, T* memory) {
   constexpr int64_t W = kTileColumns<T>;
-  T* const left = memory + kSteps * kColumns<T>;
-  for (int64_t k = 0; k < steps; k += kSteps) {
-    const int64_t count = std::min(kSteps, steps - k);
-    pack_right<T>(count, columns, {b.data + k * b.step, b.step, b.column}, memory);
-    Left<T> block{a.data + k * a.step, a.row, a.step};
-    if (rows > kTileRows) block = pack_left<T>(rows, count, block, left);
+  T *const panel = memory, *const left = memory + kSteps<T> * W;
+  const int64_t tiles = (rows + kTileRows - 1) / kTileRows;
+  for (int64_t slab = 0; slab < steps; slab += kSlab<T>) {
+    const int64_t slab_end = std::min(slab + kSlab<T>, steps);
+    const Left<T> block = pack_left<T>(rows, slab_end - slab, {a.data + slab * a.step, a.row, a.step}, left);
     for (int64_t j = 0; j < columns; j += W)
-      for (int64_t i = 0; i < rows; i += kTileRows) {
-        const Left<T> tile{block.data + i * block.row, block.row, block.step};
-        const Rows<T> to{c.data + i * c.row + j, c.row};
-        Rows<const T> begin{to.data, to.row};
-        if (k == 0) begin = {start.data ? start.data + i * start.row + j : nullptr, start.row};
-        multiply_tile<T>(std::min(kTileRows, rows - i), std::min(W, columns - j), count, tile, {memory + j * count, W}, begin, to);
+      for (int64_t k = slab; k < slab_end; k += kSteps<T>) {
+        const int64_t count = std::min(kSteps<T>, slab_end - k), width = std::min(W, columns - j);
+        pack_right<T>(count, width, {b.data + k * b.step + j * b.column, b.step, b.column}, panel);
+        const bool is_last = k + count == slab_end;  // of its panel: the next one's begin is fetched
+        const int64_t next_k = is_last ? slab : k + count, next_j = is_last ? j + W : j;
+        const Right<T> next{b.data + next_k * b.step + next_j * b.column, b.step, b.column};
+        for (int64_t tile = 0; tile < tiles; ++tile) {
+          const int64_t i = tile * kTileRows;
+          const Rows<T> to{c.data + i * c.row + j, c.row};
+          Rows<const T> begin{to.data, to.row};
+          if (k == 0) begin = {start.data ? start.data + i * start.row + j : nullptr, start.row};
+          if (next_j < columns)
+            fetch_part(std::min(kSteps<T>, slab_end - next_k), std::min(W, columns - next_j), next, tile, tiles);
+          for (int64_t r = i + kTileRows; r < std::min<int64_t>(i + 2 * kTileRows, rows); ++r)
+            fetch_to_write(c.data + r * c.row + j, width);  // the next tile's
+          multiply_tile<T>(std::min<int64_t>(kTileRows, rows - i), width, count, {block.data + i * block.row + k - slab, block.row, 1},
+                           {panel, W}, begin, to);
+        }
       }
   }
 }
@@ -133,21 +151,37 @@ void multiply_few(int64_t rows, int64_t first, int64_t last, const Linear<T>& a,
 }
 
 template <class T>
-constexpr int64_t kTaskMemory = kSteps * (kColumns<T> + kRows);
+constexpr int64_t kTaskMemory = kSteps<T> * kTileColumns<T> + kSlab<T> * kRows;
+static_assert(kTaskMemory<float> % Vector<float>::kLanes == 0);
+
+// How a matrix is cut into tasks: rows as even as tiles allow, columns so that every thread gets its part. Fewer tasks read less.
+template <class T>
+struct Cut {
+  int64_t down, across, height, width;
+
+  Cut(int64_t rows, int64_t columns, int64_t threads) {
+    const int64_t row_tiles = ceil_div(rows, kTileRows), column_tiles = ceil_div(columns, kTileColumns<T>);
+    down = ceil_div(rows, kRows), height = ceil_div(row_tiles, down) * kTileRows;
+    across = ceil_div(threads, down);
+    while (down * across % threads && down * across < kTasksPerThread * threads) ++across;
+    width = ceil_div(column_tiles, across) * kTileColumns<T>;
+    across = ceil_div(columns, width);
+  }
+};
 
 // Calls body(first, last, column, columns, memory) for blocks of the positions inside segments and of columns.
 template <class T, class Body>
 void for_each_block(Executor& executor, const Segments& segments, int64_t columns, Scratch<T>& scratch, Body body) {
-  // a task of few rows, as in a stream, is done when its part of the weight has been read once
-  const int64_t width = segments.longest_run() <= kTileRows ? kTileColumns<T> : kColumns<T>;
-  const int64_t across = (columns + width - 1) / width, down = (segments.longest_run() + kRows - 1) / kRows;
-  const int64_t tasks = segments.run_count() * down * across;
+  if (segments.count() == 0) return;
+  const Cut<T> cut(segments.longest_run(), columns, executor.thread_count());
+  const int64_t tasks = segments.run_count() * cut.down * cut.across;
   T* memory = scratch.reserve(count_workers(executor, tasks) * kTaskMemory<T>);
   for_each_task(executor, tasks, [&](int64_t task, int64_t worker) {
-    const Run& run = segments.run(task / across / down);
-    const int64_t first = run.begin + task / across % down * kRows, column = task % across * width;
+    const Run& run = segments.run(task / cut.across / cut.down);
+    const int64_t first = run.begin + task / cut.across % cut.down * cut.height, column = task % cut.across * cut.width;
     if (first < run.end)
-      body(first, std::min(first + kRows, run.end), column, std::min(width, columns - column), memory + worker * kTaskMemory<T>);
+      body(first, std::min(first + cut.height, run.end), column, std::min(cut.width, columns - column),
+           memory + worker * kTaskMemory<T>);
   });
 }
 
@@ -181,11 +215,12 @@ void linear_backward_input(Executor& executor, const Segments& segments, const L
 template <class T>
 void linear_backward_weight(Executor& executor, const Segments& segments, const Linear<T>& a, const T* x, int64_t x_stride,
                             const T* d_y, int64_t y_stride, T* d_weight, T* d_bias, Scratch<T>& scratch) {
-  const int64_t down = (a.outputs + kOutputs - 1) / kOutputs, across = (a.inputs + kColumns<T> - 1) / kColumns<T>;
-  T* memory = scratch.reserve(count_workers(executor, down * across) * kTaskMemory<T>);
-  for_each_task(executor, down * across, [&](int64_t task, int64_t worker) {
-    const int64_t output = task / across * kOutputs, outputs = std::min(kOutputs, a.outputs - output);
-    const int64_t input = task % across * kColumns<T>, inputs = std::min(kColumns<T>, a.inputs - input);
+  const Cut<T> cut(a.outputs, a.inputs, executor.thread_count());
+  T* memory = scratch.reserve(count_workers(executor, cut.down * cut.across) * kTaskMemory<T>);
+  for_each_task(executor, cut.down * cut.across, [&](int64_t task, int64_t worker) {
+    const int64_t output = task / cut.across * cut.height, outputs = std::min(cut.height, a.outputs - output);
+    const int64_t input = task % cut.across * cut.width, inputs = std::min(cut.width, a.inputs - input);
+    if (outputs <= 0) return;
     const Rows<T> to{d_weight + output * a.inputs + input, a.inputs};
     for (int64_t r = 0; r < segments.run_count(); ++r) {
       const Run& run = segments.run(r);

@@ -27,9 +27,10 @@ struct Rows {
 };
 
 // A tile of the product that registers hold.
+constexpr int kTileRows = kManyRegisters ? 8 : 6;
+constexpr int kTileVectors = kManyRegisters ? 3 : 2;
 template <class T>
-constexpr int64_t kTileColumns = 2 * Vector<T>::kLanes;
-constexpr int64_t kTileRows = kManyRegisters ? 8 : 6;
+constexpr int64_t kTileColumns = kTileVectors * Vector<T>::kLanes;
 
 // c = start + a b for one tile. Of its last vector only the first count columns exist where Partial.
 template <int kRows, int kVectors, bool Partial, class T>
@@ -64,15 +65,15 @@ void multiply_tile(int64_t steps, Left<T> a, Rows<const T> b, Rows<const T> star
 }
 
 // The same for any number of rows and columns up to a tile's.
-template <int kRows, class T>
+template <int kRows, int kVectors = kTileVectors, class T>
 void multiply_rows(int64_t columns, int64_t steps, Left<T> a, Rows<const T> b, Rows<const T> start, Rows<T> c) {
   constexpr int64_t kLanes = Vector<T>::kLanes;
-  if (columns == kTileColumns<T>)
-    multiply_tile<kRows, 2, false>(steps, a, b, start, c, kLanes);
-  else if (columns > kLanes)
-    multiply_tile<kRows, 2, true>(steps, a, b, start, c, columns - kLanes);
+  if constexpr (kVectors > 1)
+    if (columns <= (kVectors - 1) * kLanes) return multiply_rows<kRows, kVectors - 1>(columns, steps, a, b, start, c);
+  if (columns == kVectors * kLanes)
+    multiply_tile<kRows, kVectors, false>(steps, a, b, start, c, kLanes);
   else
-    multiply_tile<kRows, 1, true>(steps, a, b, start, c, columns);
+    multiply_tile<kRows, kVectors, true>(steps, a, b, start, c, columns - (kVectors - 1) * kLanes);
 }
 template <class T>
 void multiply_tile(int64_t rows, int64_t columns, int64_t steps, Left<T> a, Rows<const T> b, Rows<const T> start, Rows<T> c) {
@@ -89,6 +90,13 @@ void multiply_tile(int64_t rows, int64_t columns, int64_t steps, Left<T> a, Rows
   }
 }
 
+// Of the columns that are left, those of the next tile: four vectors go as two and two, for a single one leaves units idle.
+template <class T>
+int64_t next_tile_columns(int64_t left) {
+  constexpr int64_t kLanes = Vector<T>::kLanes;
+  return kTileVectors == 3 && left > 3 * kLanes && left <= 4 * kLanes ? 2 * kLanes : std::min(kTileColumns<T>, left);
+}
+
 // Steps of k that matter to a tile.
 struct Steps {
   int64_t begin, end;
@@ -98,10 +106,10 @@ struct Steps {
 // gives the steps of a tile, where a or b is known to be zero at all others. start may be c.
 template <class T, class StepsOf>
 void multiply(int64_t rows, int64_t columns, Left<T> a, Rows<const T> b, Rows<const T> start, Rows<T> c, StepsOf steps_of) {
-  for (int64_t j = 0; j < columns; j += kTileColumns<T>) {
-    const int64_t width = std::min(kTileColumns<T>, columns - j);
+  for (int64_t j = 0, width; j < columns; j += width) {
+    width = next_tile_columns<T>(columns - j);
     for (int64_t i = 0; i < rows; i += kTileRows) {
-      const int64_t height = std::min(kTileRows, rows - i);
+      const int64_t height = std::min<int64_t>(kTileRows, rows - i);
       const Steps steps = steps_of(i, height, j, width);
       multiply_tile<T>(height, width, steps.end - steps.begin, {a.data + i * a.row + steps.begin * a.step, a.row, a.step},
                        {b.data + steps.begin * b.row + j, b.row},
