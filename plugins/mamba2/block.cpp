@@ -1,6 +1,7 @@
 #include "plugins/mamba2/block.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <limits>
 
@@ -58,6 +59,27 @@ void copy_back(const View<T, 3>& written, const View<T, 3>& values) {
   for (int64_t row = 0; row < values.shape[0]; ++row)
     for (int64_t t = 0; t < values.shape[1]; ++t)
       for (int64_t i = 0; i < values.shape[2]; ++i) values(row, t, i) = written(row, t, i);
+}
+
+// Segments of up to so many steps pass through all operations one after the other, in one core's cache; longer ones are shared
+// by all cores in each operation.
+constexpr int64_t kStepsInCache = 128;
+
+// Calls body(executor, one_segment, scratch) for each segment, on all threads.
+template <class T, class Body>
+void for_each_segment(Executor& executor, const Segments& segments, std::vector<OneThread<T>>& threads, Body body) {
+  const int64_t workers = std::min<int64_t>(segments.count(), executor.thread_count());
+  if (static_cast<int64_t>(threads.size()) < workers) threads.resize(static_cast<size_t>(workers));
+  std::atomic<int64_t> next{0};
+  executor.parallel_for(workers, 1, [&](int64_t first, int64_t last) {
+    SerialExecutor alone;
+    for (int64_t worker = first; worker < last; ++worker)
+      for (int64_t index; (index = next.fetch_add(1, std::memory_order_relaxed)) < segments.count();) {
+        OneThread<T>& memory = threads[static_cast<size_t>(worker)];
+        memory.segment.become_one_of(segments, index);
+        body(alone, memory.segment, memory.scratch);
+      }
+  });
 }
 
 template <class T>
@@ -161,12 +183,31 @@ void Block<T>::forward(Executor& executor, const Segments& segments, const Block
   linear_forward<T>(kernels_, executor, segments, steps_view<const T>(tape.x.data(), segments, s.d_model),
                     {parameters.in_proj_weight, {s.in_proj_width(), s.d_model}}, parameters.in_proj_bias,
                     steps_view(tape.projected.data(), segments, s.in_proj_width()), workspace.scratch);
-  kernels_.conv_forward(executor, segments, conv(parameters, tape), tape.conv.data(), final_state.conv);
-  kernels_.time_step_forward(executor, segments, time_step(parameters, tape), tape.dt.data());
-  const Scan<T> recurrence = scan(parameters, tape, workspace.A);
-  grow(tape.states, kernels_.scan_kept(segments, recurrence));
-  kernels_.scan_forward(executor, segments, recurrence, tape.y.data(), final_state.ssm, tape.states.data(), workspace.scratch);
-  kernels_.norm_forward(executor, segments, norm(parameters, tape), tape.mixed.data() + s.d_mlp(), s.d_inner, tape.rstd.data());
+  grow(tape.states, kernels_.scan_kept(segments, scan(parameters, tape, workspace.A)));
+  const auto mix_segments = [&](Executor& threads, const Segments& some, Scratch<T>& scratch) {
+    kernels_.conv_forward(threads, some, conv(parameters, tape), tape.conv.data(), final_state.conv);
+    kernels_.time_step_forward(threads, some, time_step(parameters, tape), tape.dt.data());
+    kernels_.scan_forward(threads, some, scan(parameters, tape, workspace.A), tape.y.data(), final_state.ssm, tape.states.data(),
+                          scratch);
+    kernels_.norm_forward(threads, some, norm(parameters, tape), tape.mixed.data() + s.d_mlp(), s.d_inner, tape.rstd.data());
+    gate_mlp(threads, some, tape);
+  };
+  if (segments.longest() > kStepsInCache || segments.count() < executor.thread_count())
+    mix_segments(executor, segments, workspace.scratch);
+  else
+    for_each_segment(executor, segments, workspace.of_threads, mix_segments);
+  const View<T, 3> out = writable(y, workspace.written);
+  linear_forward<T>(kernels_, executor, segments, steps_view<const T>(tape.mixed.data(), segments, s.d_inner),
+                    {parameters.out_proj_weight, {s.d_model, s.d_inner}}, parameters.out_proj_bias, out, workspace.scratch);
+  segments.clear_outside(out.data, s.d_model, out.strides[1]);
+  copy_back(out, y);
+}
+
+// The gated linear unit beside the scan.
+template <class T>
+void Block<T>::gate_mlp(Executor& executor, const Segments& segments, BlockTape<T>& tape) const {
+  const BlockShape& s = shape_;
+  const Columns columns(s);
   executor.parallel_for(s.d_mlp() ? segments.count() : 0, 1, [&](int64_t index, int64_t) {
     for (int64_t t = segments[index].begin; t < segments[index].end; ++t) {
       const int64_t at = segments[index].row * segments.steps() + t;
@@ -175,11 +216,6 @@ void Block<T>::forward(Executor& executor, const Segments& segments, const Block
         tape.mixed[at * s.d_inner + i] = silu(projected[columns.z0() + i]) * projected[columns.x0() + i];
     }
   });
-  const View<T, 3> out = writable(y, workspace.written);
-  linear_forward<T>(kernels_, executor, segments, steps_view<const T>(tape.mixed.data(), segments, s.d_inner),
-                    {parameters.out_proj_weight, {s.d_model, s.d_inner}}, parameters.out_proj_bias, out, workspace.scratch);
-  segments.clear_outside(out.data, s.d_model, out.strides[1]);
-  copy_back(out, y);
 }
 
 template <class T>
@@ -251,11 +287,7 @@ void Block<T>::step(Executor& executor, int64_t rows, const BlockParameters<cons
   kernels_.time_step_forward(executor, segments, time_step(parameters, tape), tape.dt.data());
   kernels_.scan_step(executor, rows, scan(parameters, tape, workspace.A), state.ssm, tape.y.data());
   kernels_.norm_forward(executor, segments, norm(parameters, tape), tape.mixed.data() + s.d_mlp(), s.d_inner, tape.rstd.data());
-  for (int64_t row = 0; row < rows; ++row)
-    for (int64_t i = 0; i < s.d_mlp(); ++i) {
-      const T* projected = tape.projected.data() + row * s.in_proj_width();
-      tape.mixed[row * s.d_inner + i] = silu(projected[columns.z0() + i]) * projected[columns.x0() + i];
-    }
+  gate_mlp(executor, segments, tape);
   linear_forward<T>(kernels_, executor, segments, steps_view<const T>(tape.mixed.data(), segments, s.d_inner),
                     {parameters.out_proj_weight, {s.d_model, s.d_inner}}, parameters.out_proj_bias,
                     steps_view(y, segments, s.d_model), workspace.scratch);

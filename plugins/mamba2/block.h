@@ -77,12 +77,20 @@ struct BlockTape {
   std::vector<T> initial_conv, initial_ssm;  // copies of the initial state; empty: zeros
 };
 
+// Memory of a call for one of its threads.
+template <class T>
+struct OneThread {
+  Segments segment = Segments::whole(0, 0);
+  Scratch<T> scratch;
+};
+
 // Memory of a call, shared by blocks of one shape.
 template <class T>
 struct BlockWorkspace {
   std::vector<T> d_out, d_mixed, d_projected, d_conv, d_dt, d_y, A, d_A, written;
   Scratch<T> scratch;
   Segments one_step = Segments::whole(0, 0);
+  std::vector<OneThread<T>> of_threads;
 };
 
 template <class T>
@@ -117,6 +125,7 @@ class Block {
   Scan<T> scan(const BlockParameters<const T>& parameters, const BlockTape<T>& tape, const std::vector<T>& A) const;
   Norm<T> norm(const BlockParameters<const T>& parameters, const BlockTape<T>& tape) const;
   void reserve(const Segments& segments, BlockTape<T>& tape) const;
+  void gate_mlp(Executor& executor, const Segments& segments, BlockTape<T>& tape) const;
 
   BlockShape shape_;
   const Kernels<T>& kernels_;

@@ -11,9 +11,18 @@ Segments Segments::whole(int64_t rows, int64_t steps) {
   return result;
 }
 
-void Segments::become_whole(int64_t rows, int64_t steps) {
+void Segments::start(int64_t rows, int64_t steps) {
   rows_ = rows, steps_ = steps, longest_ = longest_run_ = 0;
   segments_.clear(), runs_.clear();
+}
+
+void Segments::become_one_of(const Segments& others, int64_t index) {
+  start(others.rows_, others.steps_);
+  add(others[index]);
+}
+
+void Segments::become_whole(int64_t rows, int64_t steps) {
+  start(rows, steps);
   if (steps > 0)
     for (int64_t row = 0; row < rows; ++row) add({row, 0, steps, true, true});
 }

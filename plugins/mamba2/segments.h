@@ -27,8 +27,11 @@ class Segments {
   // Every row is one sequence.
   static Segments whole(int64_t rows, int64_t steps);
 
-  // The same in the memory of these, so that a step of a stream allocates nothing.
+  // The same in the memory of these, so that nothing is allocated.
   void become_whole(int64_t rows, int64_t steps);
+
+  // One segment of others, in the memory of these.
+  void become_one_of(const Segments& others, int64_t index);
 
   // Row b is its last lengths[b] steps, each 1 … steps; before them is padding.
   static Segments left_padded(int64_t steps, const std::vector<int64_t>& lengths);
@@ -61,6 +64,7 @@ class Segments {
  private:
   Segments(int64_t rows, int64_t steps) : rows_(rows), steps_(steps) {}
 
+  void start(int64_t rows, int64_t steps);
   void add(const Segment& segment);  // in the order of rows, then of steps
 
   int64_t rows_, steps_;
