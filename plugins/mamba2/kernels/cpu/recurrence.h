@@ -20,7 +20,8 @@ struct Recurrence {
   int64_t stride;
   const T* decay;  // [steps]
   const T* in;     // [steps, P], dense
-  T* out;          // [steps, P], dense; added to
+  T* out;          // [steps, P], a step every out_row elements; added to
+  int64_t out_row;
   T* h;            // [N, P]; read and updated
 };
 
@@ -48,7 +49,7 @@ void run_recurrence(const Recurrence<T>& a, int64_t first, int64_t p, int64_t co
       sum = V::fma(V::broadcast(C[n]), h[n], sum);
     });
     store(sum, out);
-    B += a.stride, C += a.stride, in += a.P, out += a.P;
+    B += a.stride, C += a.stride, in += a.P, out += a.out_row;
   }
   unroll<Rows>([&](auto n) __attribute__((always_inline)) { store(h[n], a.h + (first + n) * a.P + p); });
 }

@@ -231,26 +231,28 @@ class ForwardHead {
   // y of a chunk; h [N, P] is read where has_state, and taken to the chunk's end where goes_on.
   void run(const Chunk& chunk, int64_t head, const T* product, bool has_state, bool goes_on, T* h, T* y) {
     chunk_.begin(chunk, head);
-    read_x();
-    if (prefers_recurrence(o_))
-      recur(has_state, h, y);
-    else
-      multiply_chunk(product, has_state, goes_on, h, y);
-    for (int64_t l = 0; l < chunk.length; ++l) std::copy_n(out_ + l * o_.P, o_.P, y + (chunk_.at(l) * o_.H + head) * o_.P);
+    T* const out = y + (chunk.at * o_.H + head) * o_.P;
+    if (prefers_recurrence(o_)) return recur(has_state, h, out);
+    multiply_chunk(product, has_state, goes_on, h, out);
+    for (int64_t l = 0; l < chunk.length; ++l) std::copy_n(out_ + l * o_.P, o_.P, out + l * o_.H * o_.P);
   }
 
  private:
-  void recur(bool has_state, T* h, T* y) {
-    if (!has_state) std::fill_n(h, o_.N * o_.P, T(0));
-    for (int64_t l = 0; l < chunk_.length(); ++l) fetch_to_write(y + (chunk_.at(l) * o_.H + chunk_.head()) * o_.P, o_.P);
-    run_recurrence<T>({chunk_.length(), o_.P, o_.N, chunk_.B(0), chunk_.C(0), o_.a.stride, chunk_.factor(), input_, out_, h});
+  // out [length, P] is the head's part of y, a row every H * P elements.
+  void recur(bool has_state, T* h, T* out) {
+    const int64_t P = o_.P, N = o_.N, row = o_.H * P;
+    if (!has_state) std::fill_n(h, N * P, T(0));
+    for (int64_t l = 0; l < std::min(kAhead, chunk_.length()); ++l) fetch_to_write(out + l * row, P);
+    read_x(out, row);
+    run_recurrence<T>({chunk_.length(), P, N, chunk_.B(0), chunk_.C(0), o_.a.stride, chunk_.factor(), input_, out, row, h});
   }
 
   void multiply_chunk(const T* product, bool has_state, bool goes_on, T* h, T* y) {
-    const int64_t Q = o_.Q, P = o_.P, N = o_.N, length = chunk_.length(), head = chunk_.head();
+    const int64_t Q = o_.Q, P = o_.P, N = o_.N, length = chunk_.length();
     chunk_.make_decays();
+    read_x(out_, P);
     chunk_.for_each_row([&](int64_t l, const T* decays, int64_t last) {
-      fetch_to_write(y + (chunk_.at(l) * o_.H + head) * P, P);
+      fetch_to_write(y + l * o_.H * P, P);
       T* row = weights_ + l * Q;
       for (int64_t s = 0; s <= l; ++s) row[s] = decays[s] * product[l * Q + s];
       for (int64_t s = l + 1; s < last; ++s) row[s] = T(0);
@@ -267,13 +269,14 @@ class ForwardHead {
     multiply<T>(N, P, length, {scaled_, 1, N}, {input_, P}, {has_state ? h : nullptr, P}, {h, P});
   }
 
-  // input_ = dt x, out_ = D x.
-  void read_x() {
+  // input_ = dt x, to = D x, a row every to_row elements.
+  void read_x(T* to, int64_t to_row) {
     const T* D = o_.D(chunk_.head());
     for (int64_t l = 0; l < chunk_.length(); ++l) {
       const T *x = chunk_.x(l), dt = chunk_.dt(l);
-      T *input = input_ + l * o_.P, *out = out_ + l * o_.P;
+      T *input = input_ + l * o_.P, *out = to + l * to_row;
       chunk_.fetch_x(l);
+      if (to_row != o_.P && l + kAhead < chunk_.length()) fetch_to_write(out + kAhead * to_row, o_.P);
       for (int64_t p = 0; p < o_.P; ++p) input[p] = dt * x[p];
       if (o_.a.D_per_channel)
         for (int64_t p = 0; p < o_.P; ++p) out[p] = D[p] * x[p];
