@@ -162,8 +162,9 @@ struct Cut {
   Cut(int64_t rows, int64_t columns, int64_t threads) {
     const int64_t row_tiles = ceil_div(rows, kTileRows), column_tiles = ceil_div(columns, kTileColumns<T>);
     down = ceil_div(rows, kRows), height = ceil_div(row_tiles, down) * kTileRows;
-    across = ceil_div(threads, down);
-    while (down * across % threads && down * across < kTasksPerThread * threads) ++across;
+    const int64_t most = kTasksPerThread * threads;
+    across = rows <= kTileRows ? most : ceil_div(threads, down);  // few rows take no time to read again
+    while (down * across % threads && down * across < most) ++across;
     width = ceil_div(column_tiles, across) * kTileColumns<T>;
     across = ceil_div(columns, width);
   }

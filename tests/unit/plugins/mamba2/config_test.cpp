@@ -46,6 +46,18 @@ TEST_CASE("a configuration that doesn't fit is refused with its key and a cure")
   CHECK_THAT(refusal_of({{"patch", 13}}), Catch::Contains("patch 13 is longer than the lookback 12"));
 }
 
+TEST_CASE("kernels that this machine can't run are refused with those that it can") {
+  int refused = 0;
+  for (const std::string name : {"reference", "generic", "avx2", "avx512"}) {
+    if (find_kernels<float>(name.c_str())) continue;
+    ++refused;
+    const std::string refusal = refusal_of({{"kernels", name}});
+    CHECK_THAT(refusal, Catch::Contains("\"" + name + "\" don't run on this machine"));
+    for (const char* runs : kernel_names()) CHECK_THAT(refusal, Catch::Contains(runs));
+  }
+  CHECK(refused > 0);  // generic and the sets of a processor exclude each other
+}
+
 TEST_CASE("a head's width is chosen where none is given") {
   const auto headdim_of = [](int64_t d_model, int64_t ngroups) {
     const auto config =
